@@ -3,6 +3,8 @@
 #include <cctype>
 #include <cpuid.h>
 #include <cstdint>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 using namespace tcc;
 
@@ -110,6 +112,15 @@ uint32_t savedState() {
   return eax;
 }
 
+/// Linux gives a process the registers for tiles when it first asks for them,
+/// its threads with it.
+bool mayUseTiles() {
+  constexpr long kRequestPermission = 0x1023, kTileData = 18;
+  static const bool isPermitted =
+      syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  return isPermitted;
+}
+
 bool isSupported(const Feature &feature) {
   uint32_t regs[4];
   if (!__get_cpuid_count(feature.leaf, feature.subleaf, &regs[EAX], &regs[EBX],
@@ -117,8 +128,9 @@ bool isSupported(const Feature &feature) {
     return false;
   if (!(regs[feature.reg] >> feature.bit & 1))
     return false;
-  return feature.state == kNoState ||
-         (savedState() & feature.state) == feature.state;
+  if ((savedState() & feature.state) != feature.state)
+    return false;
+  return feature.state != kTileState || mayUseTiles();
 }
 
 } // namespace

@@ -8,7 +8,8 @@
 namespace tcc::runtime {
 
 /// Whether CPU and operating system support a feature, by LLVM's name for it
-/// ("avx512f", "avx512vnni", ...). Unknown names are not supported.
+/// ("avx512f", "avx512vnni", ...). Unknown names are not supported. To ask for
+/// one of AMX asks the operating system to let this process use it.
 bool hasCpuFeature(std::string_view name);
 
 /// Calls `visit` for every feature that this CPU has.

@@ -6,6 +6,7 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/TypeUtilities.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace tcc::codegen;
@@ -132,6 +133,17 @@ Value KernelBuilder::choose(Value condition, Type type,
   return choose(
       condition, TypeRange(type), [&] { return SmallVector<Value>{then()}; },
       [&] { return SmallVector<Value>{otherwise()}; })[0];
+}
+
+Value KernelBuilder::lanesBelow(int64_t lanes, Value end) {
+  auto type = VectorType::get(lanes, getI32Type());
+  SmallVector<int32_t> numbers(lanes);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  Value iota = create<arith::ConstantOp>(
+      DenseElementsAttr::get(type, ArrayRef<int32_t>(numbers)));
+  Value limit = createOrFold<arith::IndexCastOp>(getI32Type(), end);
+  return create<arith::CmpIOp>(arith::CmpIPredicate::slt, iota,
+                               create<vector::SplatOp>(type, limit));
 }
 
 Value KernelBuilder::zero(Type type) {

@@ -143,7 +143,10 @@ MatrixOperand ProductEmitter::makeWindows(const SidePlan &side) {
     input.channels /= plan.packing.group;
     input.packing = Packing();
   }
-  MatrixOperand operand = makePatches(b, input, side.access.elementType, unit);
+  bool isCopied = packsPatches(side.windows->channels, plan.packing,
+                               frame.options.hasTileRegisters);
+  MatrixOperand operand =
+      makePatches(b, input, side.access.elementType, unit, isCopied);
   operand.skipsRuns = skipZeros();
   return operand;
 }
@@ -209,7 +212,8 @@ void ProductEmitter::emit() {
   c.arithmetic = {plan.sum, plan.lhs.access.isUnsigned,
                   plan.rhs.access.isUnsigned, plan.packing};
   c.blocking = *plan.blocking;
-  c.unit = {frame.options.vectorBytes, frame.options.hasPairProducts};
+  c.unit = {frame.options.vectorBytes, frame.options.hasPairProducts,
+            frame.options.hasTileRegisters};
   addResults(c, frame, [this](KernelBuilder &b, Value batch, Value i, Value j) {
     return resultIndices(b, batch, i, j);
   });

@@ -28,9 +28,13 @@ ProductPlan::ProductPlan(FusedOp region)
   setPacking(rhs);
   rowsArePositions = arePositions(rows, region);
   columnsArePositions = arePositions(columns, region);
-  ContractionSizes sizes{
-      getConstant(count(batch)), getConstant(m),       getConstant(n),
-      getConstant(getUnits()),   bool(getPackedLhs()), bool(getPackedRhs())};
+  ContractionSizes sizes{getConstant(count(batch)),
+                         getConstant(m),
+                         getConstant(n),
+                         getConstant(getUnits()),
+                         bool(getPackedLhs()),
+                         bool(getPackedRhs()),
+                         packing};
   blocking = {region, chooseBlocks(sizes), sizes};
   planes = matchPlanes();
   planeRows = choosePlanes(region);
@@ -308,8 +312,8 @@ void ProductPlan::setPacking(SidePlan &side) {
 }
 
 Type ProductPlan::getPackedLhs() const {
-  if (lhs.access.kind == MatrixAccess::Windows && hasUnits() &&
-      !packsPatches(lhs.windows->channels / packing.group))
+  if (lhs.access.kind == MatrixAccess::Windows &&
+      !packsPatches(lhs.windows->channels, packing, /*hasTileRegisters=*/true))
     return Type();
   return lhs.access.getPackedType();
 }
@@ -325,7 +329,8 @@ bool ProductPlan::isDeep() const {
 Blocking ProductPlan::chooseBlocks(const ContractionSizes &sizes) const {
   if (isDeep())
     return chooseDeepBlocking(*sizes.m, *sizes.n, *sizes.k,
-                              lhs.access.kind == MatrixAccess::Columns);
+                              lhs.access.kind == MatrixAccess::Columns,
+                              packing);
   return chooseBlocking(sizes);
 }
 

@@ -1,4 +1,5 @@
 #include "compiler/codegen/cpu/object/Cpu.h"
+#include "runtime/base/CpuFeatures.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
@@ -23,16 +24,35 @@ std::string Cpu::getFeatureString() const {
 /// The features that change what LLVM emits for kernels, by its names; a
 /// package asks for no others. The runtime tests for each
 /// (runtime/base/CpuFeatures).
-static constexpr llvm::StringLiteral kFeatures[] = {
-    "avx",          "avx2",       "avx512bf16",
-    "avx512bitalg", "avx512bw",   "avx512cd",
-    "avx512dq",     "avx512f",    "avx512fp16",
-    "avx512ifma",   "avx512vbmi", "avx512vbmi2",
-    "avx512vl",     "avx512vnni", "avx512vpopcntdq",
-    "bmi",          "bmi2",       "f16c",
-    "fma",          "gfni",       "lzcnt",
-    "movbe",        "popcnt",     "sse3",
-    "sse4.1",       "sse4.2",     "ssse3"};
+static constexpr llvm::StringLiteral kFeatures[] = {"amx-bf16",
+                                                    "amx-tile",
+                                                    "avx",
+                                                    "avx2",
+                                                    "avx512bf16",
+                                                    "avx512bitalg",
+                                                    "avx512bw",
+                                                    "avx512cd",
+                                                    "avx512dq",
+                                                    "avx512f",
+                                                    "avx512fp16",
+                                                    "avx512ifma",
+                                                    "avx512vbmi",
+                                                    "avx512vbmi2",
+                                                    "avx512vl",
+                                                    "avx512vnni",
+                                                    "avx512vpopcntdq",
+                                                    "bmi",
+                                                    "bmi2",
+                                                    "f16c",
+                                                    "fma",
+                                                    "gfni",
+                                                    "lzcnt",
+                                                    "movbe",
+                                                    "popcnt",
+                                                    "sse3",
+                                                    "sse4.1",
+                                                    "sse4.2",
+                                                    "ssse3"};
 
 static void addFeature(Cpu &cpu, llvm::StringRef feature) {
   if (llvm::is_contained(kFeatures, feature))
@@ -50,11 +70,18 @@ static bool isSupported(const Cpu &cpu, std::string &error) {
   return true;
 }
 
+/// Whether this process may use what the CPU has: an operating system must
+/// permit AMX.
+static bool isUsable(llvm::StringRef feature) {
+  return !feature.starts_with("amx") ||
+         runtime::hasCpuFeature(std::string_view(feature));
+}
+
 std::optional<Cpu> cpu::getHostCpu(std::string &error) {
   Cpu cpu;
   cpu.name = llvm::sys::getHostCPUName().str();
   for (const auto &feature : llvm::sys::getHostCPUFeatures())
-    if (feature.second)
+    if (feature.second && isUsable(feature.first()))
       addFeature(cpu, feature.first());
   llvm::sort(cpu.features);
   if (!isSupported(cpu, error))

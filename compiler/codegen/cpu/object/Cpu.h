@@ -22,6 +22,11 @@ struct Cpu {
   int64_t getVectorBytes() const { return hasFeature("avx512f") ? 64 : 32; }
   /// One instruction multiplies and adds pairs of bf16.
   bool hasPairProducts() const { return hasFeature("avx512bf16"); }
+  /// Registers for tiles of matrices (AMX), and products of bf16 of them.
+  bool hasTileRegisters() const {
+    return hasFeature("amx-tile") && hasFeature("amx-bf16") &&
+           hasFeature("avx512bf16");
+  }
   /// "+avx2,+fma,..." for LLVM.
   std::string getFeatureString() const;
 };

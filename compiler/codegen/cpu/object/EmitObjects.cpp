@@ -13,7 +13,7 @@ using namespace mlir;
 namespace tcc::cpu {
 
 KernelOptions getKernelOptions(const Cpu &cpu) {
-  return {cpu.getVectorBytes(), cpu.hasPairProducts()};
+  return {cpu.getVectorBytes(), cpu.hasPairProducts(), cpu.hasTileRegisters()};
 }
 
 /// Where the kernels of `module` are in an image of `kernels`.

@@ -4,10 +4,29 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
+#include <numeric>
 
 using namespace tcc::cpu;
 
 namespace tcc::cpu {
+
+int64_t Blocking::getRowUnit() const {
+  return isOfUnits ? std::lcm(rows, kRegisterRows) : rows;
+}
+
+int64_t Blocking::getTileRows() const {
+  return isOfUnits ? llvm::alignTo(m, kRegisterTileRows) : m;
+}
+
+/// Blocks of like depths.
+static void splitDepth(Blocking &block, int64_t k, int64_t most) {
+  // Half as much again costs less than sums that come and go.
+  block.isWholeDepth = k <= most + most / 2;
+  int64_t blocks = block.isWholeDepth ? 1 : llvm::divideCeil(k, most);
+  block.k = std::max<int64_t>(1, llvm::divideCeil(k, blocks));
+  if (!block.isWholeDepth)
+    block.k = llvm::alignTo(block.k, block.getDepthUnit());
+}
 
 /// Halves the one block of a product that is worth two threads: its columns or,
 /// of a single panel, its rows. Nothing is packed more often for that; a single
@@ -20,8 +39,8 @@ static void splitLoneBlock(Blocking &block, const ContractionSizes &sizes) {
     return;
   if (!sizes.packsLhs && block.n > kPanelColumns)
     block.n = llvm::alignTo(block.n / 2, kPanelColumns);
-  else if (!sizes.packsRhs && block.m >= 4 * block.rows)
-    block.m = llvm::alignTo(block.m / 2, block.rows);
+  else if (!sizes.packsRhs && block.m >= 4 * block.getRowUnit())
+    block.m = llvm::alignTo(block.m / 2, block.getRowUnit());
 }
 
 /// Blocks of k keep a panel of columns and a block of rows in the second-level
@@ -36,18 +55,15 @@ Blocking chooseBlocking(const ContractionSizes &sizes) {
   // Few columns: more rows make up for the vectors that a tile lacks.
   if (sizes.n && *sizes.n <= narrowColumns)
     block.rows = 2 * panelRows;
+  block.isOfUnits = sizes.packing.group > 1;
+  const int64_t rowUnit = block.getRowUnit();
   // Blocks of like heights, so that tasks are alike.
   if (sizes.m && *sizes.m > 0)
     block.m = llvm::divideCeil(*sizes.m, llvm::divideCeil(*sizes.m, block.m));
-  block.m = fit(sizes.m, llvm::alignTo(block.m, block.rows), block.rows);
+  block.m = fit(sizes.m, llvm::alignTo(block.m, rowUnit), rowUnit);
   block.n = fit(sizes.n, block.n, kPanelColumns);
-  if (sizes.k) {
-    // Half as much again costs less than sums that come and go.
-    block.isWholeDepth = *sizes.k <= block.k + block.k / 2;
-    int64_t blocks =
-        block.isWholeDepth ? 1 : llvm::divideCeil(*sizes.k, block.k);
-    block.k = std::max<int64_t>(1, llvm::divideCeil(*sizes.k, blocks));
-  }
+  if (sizes.k)
+    splitDepth(block, *sizes.k, block.k);
   // Enough tasks for several threads, as long as blocks stay worth packing.
   constexpr int64_t tasksWanted = 16, blockElements = 1 << 17;
   auto tasks = [&] {
@@ -80,26 +96,26 @@ static void shareDeepBlocks(Blocking &block, int64_t m, int64_t n) {
 /// rows by the panels: tasks have all rows, up to many, and few panels. Workers
 /// join what they get of them, up to so many sums. The packed rows stay in the
 /// second-level cache.
-Blocking chooseDeepBlocking(int64_t m, int64_t n, int64_t k, bool packsRows) {
+Blocking chooseDeepBlocking(int64_t m, int64_t n, int64_t k, bool packsRows,
+                            graph::Packing packing) {
   constexpr int64_t tasksWanted = 4, maxPanels = 8, maxDepth = 256;
   constexpr int64_t maxRows = 528;
   Blocking block;
   block.isDeep = true;
+  block.isOfUnits = packing.group > 1;
   // Panels of twice as many rows are packed with as many vectors.
   if (packsRows || n <= narrowColumns)
     block.rows = 2 * panelRows;
   m = std::max<int64_t>(m, 1);
   int64_t rowBlocks = llvm::divideCeil(m, maxRows);
-  block.m = llvm::alignTo(llvm::divideCeil(m, rowBlocks), block.rows);
+  block.m = llvm::alignTo(llvm::divideCeil(m, rowBlocks), block.getRowUnit());
   int64_t all = std::max<int64_t>(1, llvm::divideCeil(n, kPanelColumns));
   int64_t panels = llvm::divideCeil(all, llvm::divideCeil(all, maxPanels));
   while (panels > 1 &&
          rowBlocks * int64_t(llvm::divideCeil(all, panels)) < tasksWanted)
     panels = llvm::divideCeil(panels, 2);
   block.n = panels * kPanelColumns;
-  block.isWholeDepth = k <= maxDepth + maxDepth / 2;
-  int64_t blocks = block.isWholeDepth ? 1 : llvm::divideCeil(k, maxDepth);
-  block.k = std::max<int64_t>(1, llvm::divideCeil(k, blocks));
+  splitDepth(block, k, maxDepth);
   shareDeepBlocks(block, m, n);
   return block;
 }
@@ -120,8 +136,10 @@ std::optional<Blocking> resizeBlocks(Blocking blocking, const BlockSizes &to,
       most = llvm::alignTo(std::clamp<int64_t>(*extent, 1, most), unit);
     return size > 0 && size <= most && size % unit == 0;
   };
-  if (!fits(to.m, blocking.rows, sizes.m) ||
-      !fits(to.n, kPanelColumns, sizes.n) || !fits(to.k, 1, sizes.k) ||
+  bool isWhole = sizes.k && to.k == std::max<int64_t>(*sizes.k, 1);
+  if (!fits(to.m, blocking.getRowUnit(), sizes.m) ||
+      !fits(to.n, kPanelColumns, sizes.n) ||
+      !fits(to.k, isWhole ? 1 : blocking.getDepthUnit(), sizes.k) ||
       to.unroll < 1 || to.unroll > kMostUnroll ||
       std::max({to.m * to.n, to.m * to.k, to.n * to.k}) > mostElements)
     return std::nullopt;
@@ -148,8 +166,9 @@ llvm::SmallVector<BlockSizes> listBlockSizes(const Blocking &blocking,
         size = std::min(size, std::max<int64_t>(*extent, 1));
       return int64_t(llvm::alignTo(std::max<int64_t>(size, 1), unit));
     };
-    BlockSizes made{fit(m, blocking.rows, sizes.m),
-                    fit(n, kPanelColumns, sizes.n), fit(k, 1, sizes.k)};
+    int64_t depthUnit = sizes.k && k >= *sizes.k ? 1 : blocking.getDepthUnit();
+    BlockSizes made{fit(m, blocking.getRowUnit(), sizes.m),
+                    fit(n, kPanelColumns, sizes.n), fit(k, depthUnit, sizes.k)};
     if (made != own && !llvm::is_contained(found, made) &&
         resizeBlocks(blocking, made, sizes))
       found.push_back(made);

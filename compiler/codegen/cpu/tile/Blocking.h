@@ -12,6 +12,10 @@ namespace tcc::cpu {
 inline constexpr int64_t panelRows = 6; // twice as many of narrow products
 using graph::kPanelColumns;
 inline constexpr int64_t narrowColumns = 32;
+/// Of a tile in registers for tiles (TileRegisters.h), if there are any: rows
+/// of a register and of a tile, units in k of an instruction.
+inline constexpr int64_t kRegisterRows = 16, kRegisterTileRows = 32;
+inline constexpr int64_t kRegisterUnits = 16;
 
 /// What is known of the sizes when the kernel is planned.
 struct ContractionSizes {
@@ -19,6 +23,7 @@ struct ContractionSizes {
   /// Operands that each task packs: tasks that share a block of one pack it
   /// again.
   bool packsLhs = true, packsRhs = true;
+  graph::Packing packing = {}; ///< k is counted in its units
 };
 
 /// The k that a tile multiplies in an iteration, if it has enough registers.
@@ -57,8 +62,15 @@ struct Blocking {
   bool packsByPanel = false;
   bool isDeep = false; // of chooseDeepBlocking
   int64_t unroll = kUnroll;
+  /// Units may be multiplied in registers for tiles: blocks suit these, too.
+  bool isOfUnits = false;
 
   int64_t getTileElements() const { return rows * kPanelColumns; }
+  /// What the rows and, of several blocks, the k of a block are multiples of.
+  int64_t getRowUnit() const;
+  int64_t getDepthUnit() const { return isOfUnits ? kRegisterUnits : 1; }
+  /// Rows of a block with those that fill up its last tile.
+  int64_t getTileRows() const;
   BlockSizes getSizes() const { return {m, n, k, unroll}; }
 };
 
@@ -68,7 +80,8 @@ Blocking chooseBlocking(const ContractionSizes &sizes);
 
 /// The same for one product with a long k, of which each task packs both
 /// operands.
-Blocking chooseDeepBlocking(int64_t m, int64_t n, int64_t k, bool packsRows);
+Blocking chooseDeepBlocking(int64_t m, int64_t n, int64_t k, bool packsRows,
+                            graph::Packing packing);
 
 /// `blocking`, which was chosen for `sizes`, with blocks of other sizes;
 /// nullopt if these are no whole panels, larger than the product, or too large

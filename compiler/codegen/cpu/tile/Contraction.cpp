@@ -1,4 +1,5 @@
 #include "compiler/codegen/cpu/tile/Contraction.h"
+#include "compiler/codegen/cpu/tile/TileRegisters.h"
 
 #include "runtime/base/Alignment.h"
 
@@ -18,8 +19,9 @@ struct ScratchLayout {
       return tcc::alignTensor(count * bytesOf(type));
     };
     int64_t columns = block.n * block.joinedTasks;
-    lhs = block.isWholeDepth ? 0 : size(block.m * columns, sum);
-    rhs = lhs + (packedLhs ? size(block.m * block.k, packedLhs) : 0);
+    int64_t rows = block.getTileRows();
+    lhs = block.isWholeDepth ? 0 : size(rows * columns, sum);
+    rhs = lhs + (packedLhs ? size(rows * block.k, packedLhs) : 0);
     int64_t width = block.packsByPanel ? kPanelColumns : columns;
     end = rhs + (packedRhs ? size(width * block.k, packedRhs) : 0);
   }
@@ -37,6 +39,8 @@ public:
 private:
   KernelBuilder &b;
   const Contraction &c;
+  /// Of a register for tiles; null where there are none.
+  Value registerRows;
   Memory sums, lhsPanels, rhsPanels; // in the worker's scratch
   Memory finished;                   // one tile, on the stack: aliases nothing
 
@@ -55,6 +59,15 @@ private:
   void emitTileOfColumns(Value rowPanel, Value columnPanel, int64_t columns);
   void emitTileOf(Value rowPanel, Value columnPanel, int64_t rows,
                   int64_t columns, Value lastRow);
+  MatrixTile makeTile(Value rowPanel, Value columnPanel, int64_t rows,
+                      int64_t columns);
+  PanelView viewRows(PanelView view, Value first);
+  bool mayHaveRows(int64_t from, int64_t to);
+  Value countRows(Value rowPanel);
+  Value countRowsBefore(Value rowPanel);
+  void emitRegisterTiles(Value rowPanel, Value columnPanel, int64_t columns);
+  void emitRegisterTileOf(Value rowPanel, Value columnPanel, int64_t columns,
+                          bool hasSecond);
   void prefetchNextPanel(MatrixTile &tile, Value rowPanel, Value columnPanel);
   void prefetchNextRows(MatrixTile &tile, Value rowPanel);
   void prefetchResults(Value rowPanel, Value columnPanel, int64_t rows,
@@ -68,6 +81,10 @@ private:
 ContractionEmitter::ContractionEmitter(KernelBuilder &b, const Contraction &c,
                                        Value scratch)
     : b(b), c(c) {
+  if (c.usesTileRegisters) {
+    registerRows = b.min(c.m, b.index(kRegisterRows));
+    configureTileRegisters(b, registerRows);
+  }
   ScratchLayout layout(c.blocking, c.arithmetic.sum, c.lhs.packedType,
                        c.rhs.packedType);
   if (!c.blocking.isWholeDepth)
@@ -131,12 +148,14 @@ PanelView ContractionEmitter::packBlock(const MatrixOperand &operand,
     return {};
   if (!operand.pack) {
     PanelView view = operand.view(b, batch);
+    if (registerRows && &operand == &c.lhs)
+      view = viewRows(view, first), first = b.index(0);
     return view.at(b, b.div(first, b.index(width)), k);
   }
   int64_t depthBlock = c.blocking.k;
   auto pack = [&] {
     operand.pack(b, {batch, first, count, k, depth, into, width,
-                     width * depthBlock, depthBlock});
+                     width * depthBlock, depthBlock, operand.packsRows});
   };
   if (&operand == &c.rhs && hasNewColumns)
     b.when(hasNewColumns, pack);
@@ -146,6 +165,13 @@ PanelView ContractionEmitter::packBlock(const MatrixOperand &operand,
     return {into, b.index(0), b.index(width * depthBlock), b.index(depthBlock),
             b.index(1)};
   return packedPanels(b, into, b.index(0), width, b.index(depthBlock));
+}
+
+/// Rows from `first` on, in panels as high as tiles are.
+PanelView ContractionEmitter::viewRows(PanelView view, Value first) {
+  view.offset = b.add(view.offset, b.mul(first, view.laneStride));
+  view.panelStride = b.mul(view.laneStride, b.index(c.blocking.rows));
+  return view;
 }
 
 void ContractionEmitter::emitDepthBlock() {
@@ -196,6 +222,8 @@ void ContractionEmitter::whenLast(function_ref<void()> body) {
 /// its own height where that is known, and one of a single row where not.
 void ContractionEmitter::emitTileOfColumns(Value rowPanel, Value columnPanel,
                                            int64_t columns) {
+  if (registerRows)
+    return emitRegisterTiles(rowPanel, columnPanel, columns);
   Value left = b.sub(rowCount, b.mul(rowPanel, b.index(c.blocking.rows)));
   auto emitRows = [&](int64_t rows, Value lastRow = nullptr) {
     emitTileOf(rowPanel, columnPanel, rows, columns, lastRow);
@@ -218,18 +246,8 @@ void ContractionEmitter::emitTileOfColumns(Value rowPanel, Value columnPanel,
 void ContractionEmitter::emitTileOf(Value rowPanel, Value columnPanel,
                                     int64_t rows, int64_t columns,
                                     Value lastRow) {
-  Value zero = b.index(0);
-  MatrixTile tile{
-      .lhs = c.lhs.runs ? lhs : lhs.at(b, rowPanel, zero),
-      .rhs = rhs.at(b, c.blocking.packsByPanel ? zero : columnPanel, zero),
-      .k = k,
-      .depth = depth,
-      .rows = rows,
-      .columns = columns,
-      .unroll = c.blocking.unroll,
-      .lastRow = lastRow,
-      .into = finished,
-      .intoOffset = zero};
+  MatrixTile tile = makeTile(rowPanel, columnPanel, rows, columns);
+  tile.lastRow = lastRow;
   if (c.lhs.runs) {
     Value first = b.add(firstRow, b.mul(rowPanel, b.index(c.blocking.rows)));
     SmallVector<Value> lanes;
@@ -243,13 +261,31 @@ void ContractionEmitter::emitTileOf(Value rowPanel, Value columnPanel,
       tile.skipsRun = c.lhs.skipsRuns(
           b, b.add(firstColumn, b.mul(columnPanel, b.index(kPanelColumns))));
   }
+  prefetchNextRows(tile, rowPanel);
+  prefetchResults(rowPanel, columnPanel, rows, columns);
+  emitTile(b, tile, c.arithmetic, c.unit);
+}
+
+/// The tile of a pair of panels, at their first k.
+MatrixTile ContractionEmitter::makeTile(Value rowPanel, Value columnPanel,
+                                        int64_t rows, int64_t columns) {
+  Value zero = b.index(0);
+  MatrixTile tile{
+      .lhs = c.lhs.runs ? lhs : lhs.at(b, rowPanel, zero),
+      .rhs = rhs.at(b, c.blocking.packsByPanel ? zero : columnPanel, zero),
+      .k = k,
+      .depth = depth,
+      .rows = rows,
+      .columns = columns,
+      .unroll = c.blocking.unroll,
+      .into = finished,
+      .intoOffset = zero};
   if (!c.rhs.pack && constantOf(rhs.kStride) == kPanelColumns)
     prefetchNextPanel(tile, rowPanel, columnPanel);
-  prefetchNextRows(tile, rowPanel);
   if (sums) {
+    int64_t rowPanels = llvm::divideCeil(c.blocking.m, c.blocking.rows);
     Value number =
-        b.linearize({columnPanel, rowPanel},
-                    {b.index(c.blocking.m / c.blocking.rows), b.index(1)});
+        b.linearize({columnPanel, rowPanel}, {b.index(rowPanels), b.index(1)});
     tile.from = sums;
     tile.fromOffset = b.mul(number, b.index(c.blocking.getTileElements()));
     tile.isFirst = isFirst;
@@ -257,8 +293,66 @@ void ContractionEmitter::emitTileOf(Value rowPanel, Value columnPanel,
         b.create<arith::SelectOp>(isLast, finished.pointer, sums.pointer);
     tile.intoOffset = b.create<arith::SelectOp>(isLast, zero, tile.fromOffset);
   }
-  prefetchResults(rowPanel, columnPanel, rows, columns);
-  emitTile(b, tile, c.arithmetic, c.unit);
+  return tile;
+}
+
+/// Whether the rows of some block leave a number in [from, to] to a panel of
+/// rows.
+bool ContractionEmitter::mayHaveRows(int64_t from, int64_t to) {
+  std::optional<int64_t> m = constantOf(c.m);
+  if (!m)
+    return true;
+  auto hasPanel = [&](int64_t rows) {
+    int64_t height = c.blocking.rows, rest = rows % height;
+    return (rest >= from && rest <= to) || (rows >= height && to >= height);
+  };
+  return hasPanel(std::min(*m, c.blocking.m)) || hasPanel(*m % c.blocking.m);
+}
+
+/// Rows of a panel that exist.
+Value ContractionEmitter::countRows(Value rowPanel) {
+  Value height = b.index(c.blocking.rows);
+  return b.min(height, b.sub(rowCount, b.mul(rowPanel, height)));
+}
+
+/// Rows of a tile before those of its panel. Registers are configured for a
+/// number of rows: where these are read in place, the last ones that exist are.
+Value ContractionEmitter::countRowsBefore(Value rowPanel) {
+  Value zero = b.index(0);
+  if (!registerRows || c.lhs.pack || !mayHaveRows(1, kRegisterRows - 1))
+    return zero;
+  return b.max(zero, b.sub(registerRows, countRows(rowPanel)));
+}
+
+void ContractionEmitter::emitRegisterTiles(Value rowPanel, Value columnPanel,
+                                           int64_t columns) {
+  auto emitTwo = [&] {
+    emitRegisterTileOf(rowPanel, columnPanel, columns, /*hasSecond=*/true);
+  };
+  auto emitOne = [&] {
+    emitRegisterTileOf(rowPanel, columnPanel, columns, /*hasSecond=*/false);
+  };
+  if (!mayHaveRows(1, kRegisterRows))
+    return emitTwo();
+  if (!mayHaveRows(kRegisterRows + 1, c.blocking.rows))
+    return emitOne();
+  b.when(b.less(b.index(kRegisterRows), countRows(rowPanel)), emitTwo, emitOne);
+}
+
+void ContractionEmitter::emitRegisterTileOf(Value rowPanel, Value columnPanel,
+                                            int64_t columns, bool hasSecond) {
+  MatrixTile tile = makeTile(rowPanel, columnPanel, c.blocking.rows, columns);
+  Value count = countRows(rowPanel), most = b.index(kRegisterRows);
+  RegisterRows rows{constantOf(registerRows).value_or(kRegisterRows)};
+  if (hasSecond) {
+    rows.second = c.lhs.pack ? most : b.min(most, b.sub(count, most));
+    rows.last = b.sub(count, b.index(1));
+  } else {
+    Value before = b.mul(countRowsBefore(rowPanel), tile.lhs.laneStride);
+    tile.lhs.offset = b.sub(tile.lhs.offset, before);
+    rows.last = b.sub(registerRows, b.index(1));
+  }
+  emitRegisterTile(b, tile, rows, c.arithmetic, c.unit);
 }
 
 /// The tiles of one panel of columns share out the fetching of the next one
@@ -309,14 +403,14 @@ void ContractionEmitter::prefetchResults(Value rowPanel, Value columnPanel,
 void ContractionEmitter::emitEpilogue(Value rowPanel, Value columnPanel) {
   Value row = b.mul(rowPanel, b.index(c.blocking.rows));
   Value column = b.mul(columnPanel, b.index(kPanelColumns));
-  Value rows = b.min(b.sub(rowCount, row), b.index(c.blocking.rows));
+  Value rows = countRows(rowPanel), before = countRowsBefore(rowPanel);
   Value width = b.index(kPanelColumns);
   Value columns = b.min(b.sub(columnCount, column), width), tail = columns;
   auto finishRows = [&](Value count) {
     b.loop(rows, [&](Value r) {
       Value i = b.add(firstRow, b.add(row, r));
       Value first = b.add(firstColumn, column);
-      Value at = b.mul(r, width);
+      Value at = b.mul(b.add(before, r), width);
       b.loop(count, [&](Value lane) {
         Value sum = b.load(finished, b.add(at, lane));
         c.epilogue(b, sum, batch, i, b.add(first, lane));
@@ -341,13 +435,22 @@ int64_t tcc::cpu::contractionScratchBytes(const Blocking &blocking, Type sum,
 
 void tcc::cpu::emitContraction(KernelBuilder &b, const Contraction &contraction,
                                Value firstTask, Value lastTask, Value scratch) {
-  ContractionEmitter emitter(b, contraction, scratch);
-  if (contraction.blocking.joinedTasks > 1) {
-    Value step = b.index(contraction.blocking.joinedTasks);
-    return b.loop(firstTask, lastTask, step, [&](Value task) {
+  Contraction c = contraction;
+  c.usesTileRegisters = usesTileRegisters(c.arithmetic, c.unit, c.k);
+  if (c.usesTileRegisters) {
+    c.blocking.rows = kRegisterTileRows;
+    c.lhs.packsRows = bool(c.lhs.pack);
+  }
+  ContractionEmitter emitter(b, c, scratch);
+  if (c.blocking.joinedTasks > 1) {
+    Value step = b.index(c.blocking.joinedTasks);
+    b.loop(firstTask, lastTask, step, [&](Value task) {
       emitter.emitTasks(task, b.min(b.add(task, step), lastTask));
     });
+  } else {
+    b.loop(firstTask, lastTask, b.index(1),
+           [&](Value task) { emitter.emitTask(task, firstTask); });
   }
-  b.loop(firstTask, lastTask, b.index(1),
-         [&](Value task) { emitter.emitTask(task, firstTask); });
+  if (c.usesTileRegisters)
+    releaseTileRegisters(b);
 }

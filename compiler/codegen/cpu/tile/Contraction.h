@@ -5,7 +5,8 @@
 //
 // Each sum is one chain of fused multiply-adds from k = 0 upwards, whatever
 // the blocks, the tile the element falls into or the CPU: the bits depend on
-// the operands alone.
+// the operands alone. Tile registers (TileRegisters.h) have chains of their
+// own.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_COMPILER_CODEGEN_CPU_TILE_CONTRACTION_H
@@ -34,12 +35,13 @@ struct PackRequest {
   Memory into;
   int64_t width;
   int64_t panelSize;
-  int64_t laneStride; // of rows
+  int64_t laneStride;  // of rows
+  bool asRows = false; // the operand's packsRows
 };
 
 /// An operand is either read where it lies, as one view or, the left one, in
 /// runs of k, or packed by each task for its block (`pack`, into elements of
-/// `packedType`), the left one as rows if it likes.
+/// `packedType`), the left one as rows if `packsRows`.
 struct MatrixOperand {
   std::function<PanelView(KernelBuilder &, Value batch)> view;
   std::function<void(KernelBuilder &, const PackRequest &)> pack;
@@ -69,6 +71,7 @@ struct Contraction {
   PrefetchFunction prefetchResults = {};
   Blocking blocking = {};
   VectorUnit unit = {};
+  bool usesTileRegisters = false; ///< emitContraction says
 };
 
 /// Bytes of scratch that a worker needs; packed types are null for operands

@@ -260,10 +260,9 @@ static Memory allocateZeros(KernelBuilder &b, Type element, int64_t count) {
 
 MatrixOperand tcc::cpu::makePatches(KernelBuilder &b,
                                     const ConvolutionInput &input, Type packed,
-                                    VectorUnit unit) {
+                                    VectorUnit unit, bool isCopied) {
   MatrixOperand operand;
-  bool isCopied = input.packing.group > 1;
-  if (!isCopied && !packsPatches(input.channels)) {
+  if (!isCopied) {
     Memory zeros = allocateZeros(b, input.base.element, input.channels);
     operand.runLength = input.channels;
     operand.runs = [=](KernelBuilder &b, Value group, ValueRange lanes) {
@@ -279,6 +278,10 @@ MatrixOperand tcc::cpu::makePatches(KernelBuilder &b,
   return operand;
 }
 
-bool tcc::cpu::packsPatches(int64_t channels) {
-  return channels < minRunChannels;
+/// A tile register loads rows that are a fixed distance apart.
+bool tcc::cpu::packsPatches(int64_t channels, Packing packing,
+                            bool hasTileRegisters) {
+  return channels % packing.group != 0 ||
+         channels / packing.group < minRunChannels ||
+         (packing.group > 1 && hasTileRegisters);
 }

@@ -40,10 +40,10 @@ struct ConvolutionInput {
 };
 
 /// The left operand of a contraction with batch = groups, m = images * output
-/// positions, k = taps * channels, in units of type `packed`. Zeros fill up the
-/// last one that is copied.
+/// positions, k = taps * channels, in units of type `packed` if it `isCopied`.
+/// Zeros fill up the last one then. Else it is read in runs.
 MatrixOperand makePatches(KernelBuilder &b, const ConvolutionInput &input,
-                          mlir::Type packed, VectorUnit unit);
+                          mlir::Type packed, VectorUnit unit, bool isCopied);
 
 /// The right operand of a contraction with n = taps * channels of one group and
 /// k = images * output positions, in units of type `packed`.
@@ -57,8 +57,8 @@ llvm::SmallVector<Value> getStrides(KernelBuilder &b,
 /// The taps of the innermost dimension whose elements are adjacent.
 int64_t getRunTaps(const ConvolutionInput &input);
 
-/// Whether patches of so many channels are copied.
-bool packsPatches(int64_t channels);
+/// Whether patches of so many channels of a group are copied.
+bool packsPatches(int64_t channels, Packing packing, bool hasTileRegisters);
 
 } // namespace tcc::cpu
 

@@ -30,7 +30,8 @@ using graph::Packing;
 /// The vector registers of a CPU variant.
 struct VectorUnit {
   int64_t bytes = 64;
-  bool hasPairProducts = false; // of bf16, as one instruction
+  bool hasPairProducts = false;  // of bf16, as one instruction
+  bool hasTileRegisters = false; // of bf16 (TileRegisters.h)
 
   int64_t lanes(mlir::Type element) const {
     return bytes * 8 / element.getIntOrFloatBitWidth();
@@ -103,7 +104,7 @@ struct MatrixTile {
   llvm::SmallVector<Prefetch, 2> ahead = {};
   Memory from = {};
   Value fromOffset = {}; // sums of the k before; null if none are
-  Value isFirst = {};    // none are where this is true
+  Value isFirst = {};    // none are where this is true; null: nowhere
 };
 
 /// sums[i, j] += lhs[i, k] * rhs[k, j], in the order of k.

@@ -15,6 +15,8 @@ struct Panel {
   Value first, count, offset;
 
   Value position(KernelBuilder &b, Value k, Value lane) const {
+    if (request.asRows)
+      return b.add(offset, b.add(b.mul(lane, b.index(request.laneStride)), k));
     Value row = b.mul(k, b.index(request.width));
     return b.add(offset, b.add(row, lane));
   }
@@ -115,6 +117,7 @@ static void packRowGroup(KernelBuilder &b, const Panel &panel,
 static void packRowsOf(KernelBuilder &b, const Panel &panel,
                        const MatrixInMemory &matrix, VectorUnit unit) {
   const PackRequest &request = panel.request;
+  assert(!request.asRows && "rows are read in place");
   int64_t step = unit.lanes(matrix.base.element);
   Value start = b.add(matrix.offset(b, request.batch), request.k);
   Value lastLane = b.sub(panel.count, b.index(1));
@@ -141,12 +144,15 @@ MatrixOperand tcc::cpu::packedRows(const MatrixInMemory &matrix,
   return {nullptr, pack, matrix.base.element};
 }
 
-/// Elements of row `k`, from `lane` on.
+/// Elements of row `k`, from `lane` on, those of a mask if there is one.
 static Value loadLanes(KernelBuilder &b, const MatrixInMemory &matrix, Value k,
-                       Value lane, int64_t lanes) {
+                       Value lane, int64_t lanes, Value mask = {}) {
   auto load = [&](Value k) {
     Value at = b.add(b.mul(k, matrix.stride), lane);
-    return b.loadVector(matrix.base, at, lanes);
+    if (!mask)
+      return b.loadVector(matrix.base, at, lanes);
+    Value none = b.zero(VectorType::get(lanes, matrix.base.element));
+    return b.loadMasked(matrix.base, at, mask, none);
   };
   int64_t group = matrix.packing.group;
   if (group == 1)
@@ -290,10 +296,56 @@ void ColumnPacker::emit() {
   });
 }
 
+/// Lanes of a panel from `first` on as rows: blocks of as many units of k as a
+/// vector has lanes are transposed in registers.
+static void packColumnGroup(KernelBuilder &b, const Panel &panel,
+                            const MatrixInMemory &matrix, int64_t first,
+                            int64_t lanes) {
+  const PackRequest &request = panel.request;
+  Value start = b.add(matrix.offset(b, request.batch),
+                      b.add(panel.first, b.index(first)));
+  Value exist = b.lanesBelow(lanes, b.sub(panel.count, b.index(first)));
+  Value step = b.index(lanes), lastRow = b.sub(request.depth, b.index(1));
+  Value whole = b.mul(b.div(request.depth, step), step);
+  auto copy = [&](Value k, Value mask) {
+    SmallVector<Value> vectors;
+    for (int64_t i = 0; i < lanes; ++i) {
+      Value row = b.add(k, b.index(i));
+      row = b.add(request.k, mask ? b.min(row, lastRow) : row);
+      vectors.push_back(loadLanes(b, matrix, row, start, lanes, exist));
+    }
+    transpose(b, vectors);
+    for (auto [i, value] : llvm::enumerate(vectors)) {
+      Value at = panel.position(b, k, b.index(first + i));
+      if (mask)
+        b.storeMasked(value, request.into, at, mask);
+      else
+        b.store(value, request.into, at);
+    }
+  };
+  b.loop(b.index(0), whole, step, [&](Value k) { copy(k, nullptr); });
+  Value rest = b.sub(request.depth, whole);
+  b.when(b.less(whole, request.depth),
+         [&] { copy(whole, b.lanesBelow(lanes, rest)); });
+}
+
+static void packColumnsAsRows(KernelBuilder &b, const PackRequest &request,
+                              const MatrixInMemory &matrix, VectorUnit unit) {
+  int64_t lanes = unit.lanes(request.into.element);
+  forEachPanel(b, request, [&](const Panel &panel) {
+    for (int64_t first = 0; first < request.width; first += lanes)
+      b.when(b.less(b.index(first), panel.count),
+             [&] { packColumnGroup(b, panel, matrix, first, lanes); });
+  });
+}
+
 MatrixOperand tcc::cpu::packedColumns(const MatrixInMemory &matrix,
                                       VectorUnit unit) {
   auto pack = [=](KernelBuilder &b, const PackRequest &request) {
-    ColumnPacker(b, request, matrix, unit).emit();
+    if (request.asRows)
+      packColumnsAsRows(b, request, matrix, unit);
+    else
+      ColumnPacker(b, request, matrix, unit).emit();
   };
   return {nullptr, pack, matrix.base.element};
 }

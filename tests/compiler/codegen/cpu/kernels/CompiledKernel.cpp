@@ -46,6 +46,7 @@ static llvm::Expected<cpu::Image> compileImage(graph::FusedOp region,
   KernelOptions options;
   options.vectorBytes = cpu.getVectorBytes();
   options.hasPairProducts = cpu.hasPairProducts();
+  options.hasTileRegisters = cpu.hasTileRegisters();
   auto loops = cpu::emitKernel(region, "kernel", options);
   if (failed(loops))
     return llvm::createStringError("the region has no kernel");

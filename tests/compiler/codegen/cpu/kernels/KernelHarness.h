@@ -48,6 +48,9 @@ protected:
   const CompiledKernel &getKernel() { return *kernel; }
 
 private:
+  /// Whether code for `cpu` may multiply what the region reads by AMX.
+  bool usesTileRegisters(llvm::StringRef cpu);
+  std::vector<std::string> listCpus();
   mlir::RankedTensorType getRunType(mlir::Type type) const;
 
   mlir::MLIRContext context;

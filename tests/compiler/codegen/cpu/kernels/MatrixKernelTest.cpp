@@ -123,6 +123,18 @@ TEST_F(MatrixKernelTest, productsOfPairs) {
   checkProduct("30x500xbf16", "1x500x32xbf16", "30x20xf32", "{packed_rhs}");
   checkProduct("18x5xbf16", "1x18x48xbf16", "5x40xf32",
                "{transpose_lhs, packed_rhs}");
+  // Rows and depths that fill tile registers, or do not: in place, ...
+  for (int64_t rows : {1, 16, 23, 33, 64, 107}) {
+    std::string m = std::to_string(rows);
+    checkProduct(m + "x32xbf16", "32x80xbf16", m + "x80xf32");
+    checkProduct(m + "x90xbf16", "2x90x64xbf16", m + "x128xbf16",
+                 "{packed_rhs}");
+    // ... transposed while they are packed, and in several blocks of k.
+    checkProduct("74x" + m + "xbf16", "74x20xbf16", m + "x20xf32",
+                 "{transpose_lhs}");
+    if (rows % 2 == 1)
+      checkProduct(m + "x1602xbf16", "1602x24xbf16", m + "x24xf32");
+  }
   // Odd ones are not.
   checkProduct("9x17xbf16", "2x17x64xbf16", "9x128xf32", "{packed_rhs}");
 }
