@@ -91,10 +91,10 @@ void addDifferentiation(mlir::OpPassManager &pm,
   pm.addPass(createSimplifyPass());
 }
 
-/// Whether attention may have matrices of 16 bits.
+/// Whether attention and its gradients may be of matrices of 16 bits.
 static bool narrowsAttention(const Target &target,
                              const PrecisionRules &rules) {
-  return target.getCapabilities().hasNarrowAttention &&
+  return target.getCapabilities().hasTensorAttention &&
          (rules.type == Precision::BF16 || rules.type == Precision::F16);
 }
 

@@ -38,8 +38,10 @@ enum class TargetStage {
 
 /// What a target can do.
 struct TargetCapabilities {
-  /// Attention of matrices of 16 bits, on units for matrix products.
+  /// Attention of matrices of 16 bits.
   bool hasNarrowAttention = false;
+  /// And its gradients, all on units for matrix products.
+  bool hasTensorAttention = false;
   /// Libraries of matrix products, see Target::isOfLibrary.
   bool hasLibraries = false;
   /// Products of f32 that round what they read to tf32.

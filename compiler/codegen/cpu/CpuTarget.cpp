@@ -138,6 +138,7 @@ const Machine &CpuTarget::getMachine() const { return kMachine; }
 const TargetCapabilities &CpuTarget::getCapabilities() const {
   // A message takes 50 us at 1 GB/s between hosts.
   static constexpr TargetCapabilities capabilities = {
+      .hasNarrowAttention = true,
       .sumsInChains = true,
       .hasExactSums = true,
       .sharesElementwise = true,

@@ -79,6 +79,7 @@ const TargetCapabilities &CudaTarget::getCapabilities() const {
   // A message takes 20 us at 100 GB/s between GPUs.
   static constexpr TargetCapabilities capabilities = {
       .hasNarrowAttention = true,
+      .hasTensorAttention = true,
       .hasLibraries = true,
       .hasTf32 = true,
       .accessBytes = kAccessBytes,

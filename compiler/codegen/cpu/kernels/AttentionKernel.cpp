@@ -21,9 +21,44 @@ struct AttentionPlan {
   Type sum;
 
   AttentionPlan(FusedOp region, ArrayRef<SymbolAttr> symbols);
+
+private:
+  Packing choosePacking();
 };
 
 } // namespace
+
+/// Whether the elements of a side can be read, or packed, in units. Those along
+/// k that are adjacent in memory must start with a unit everywhere.
+static bool holdsUnits(const MatrixSide &side, const MatrixAccess &access,
+                       Packing packing) {
+  if (access.kind == MatrixAccess::Elements ||
+      access.kind == MatrixAccess::Columns)
+    return true;
+  StridedInput from = traceInput(side.tensor);
+  Extents extents = getExtents(side.tensor);
+  for (auto [axis, stride] : llvm::enumerate(from.strides))
+    if (int64_t(axis) != side.kAxis && getConstant(extents[axis]) != 1 &&
+        !stride.isMultipleOf(packing.group))
+      return false;
+  return extents[side.kAxis].isMultipleOf(packing.group) &&
+         from.offset.isMultipleOf(packing.group);
+}
+
+/// Sides that do not hold units are computed element by element.
+Packing AttentionPlan::choosePacking() {
+  Packing packing = getPacking(getElementTypeOrSelf(op.getQuery()));
+  if (packing.group == 1)
+    return packing;
+  for (auto [side, access] :
+       {std::pair(&query, &queryAccess), std::pair(&key, &keyAccess),
+        std::pair(&value, &valueAccess)})
+    if (!holdsUnits(*side, *access, packing)) {
+      access->kind = MatrixAccess::Elements;
+      access->elementType = getComputedType(side->tensor);
+    }
+  return packing;
+}
 
 AttentionPlan::AttentionPlan(FusedOp region, ArrayRef<SymbolAttr> symbols)
     : op(cast<AttentionOp>(getAnchor(region))) {
@@ -43,8 +78,15 @@ AttentionPlan::AttentionPlan(FusedOp region, ArrayRef<SymbolAttr> symbols)
   keyAccess = traceAccess(key);
   valueAccess = traceAccess(value);
   auto max = [&](AffineExpr extent) { return getRange(extent, symbols).max; };
+  Packing packing = choosePacking();
+  for (MatrixAccess *access : {&queryAccess, &keyAccess, &valueAccess})
+    access->setPacking(packing);
   bounds = {getConstant(getNumElements(batch, region.getContext())),
-            max(queries), max(keys), max(depth), max(columns)};
+            max(queries),
+            max(keys),
+            max(depth),
+            max(columns),
+            packing};
   sum = getSumType(getElementTypeOrSelf(op.getResult()));
 }
 
@@ -63,6 +105,15 @@ FailureOr<TaskPlan> planAttentionKernel(FusedOp region,
                                         plan.valueAccess.getPackedType())};
 }
 
+/// Zeros for what k there are not.
+static ElementFunction fillUp(ElementFunction element, Value depth, Type type) {
+  return [=](KernelBuilder &b, Value batch, Value lane, Value k) {
+    return b.choose(
+        b.less(k, depth), type, [&] { return element(b, batch, lane, k); },
+        [&] { return b.zero(type); });
+  };
+}
+
 LogicalResult emitAttentionKernel(OpBuilder &builder, KernelFrame &frame) {
   KernelBuilder b = makeKernelBuilder(builder, frame.loc);
   AttentionPlan plan(frame.region, frame.symbols);
@@ -74,9 +125,16 @@ LogicalResult emitAttentionKernel(OpBuilder &builder, KernelFrame &frame) {
         plan.batch, [&](AffineExpr extent) { return size(b, extent); });
     return b.delinearize(batch, sizes);
   };
+  Packing packing = plan.bounds.packing;
   auto operand = [&](const MatrixSide &side, const MatrixAccess &access) {
-    return makeOperand(frame, access, makeSource(frame, side, batchIndices),
-                       panelRows);
+    MatrixSource source = makeSource(frame, side, batchIndices);
+    AffineExpr depth = getExtent(side.tensor, side.kAxis);
+    if (!depth.isMultipleOf(packing.group)) {
+      source.rows = size(b, depth);
+      source.element =
+          fillUp(source.element, source.rows, getComputedType(side.tensor));
+    }
+    return makeOperand(frame, access, source, panelRows);
   };
   auto at = [&](KernelBuilder &b, Value tensor, Value batch, Value i, Value j) {
     SmallVector<Value> indices = batchIndices(b, batch);
@@ -95,8 +153,9 @@ LogicalResult emitAttentionKernel(OpBuilder &builder, KernelFrame &frame) {
   attention.key = operand(plan.key, plan.keyAccess);
   attention.value = operand(plan.value, plan.valueAccess);
   attention.arithmetic.sum = plan.sum;
+  attention.arithmetic.packing = packing;
   attention.guard = plan.op.getGuard();
-  attention.unit = {frame.options.vectorBytes};
+  attention.unit = getVectorUnit(frame.options);
   double scale = plan.op.getScale().convertToDouble();
   attention.score = [&](KernelBuilder &b, Value x, Value batch, Value i,
                         Value j) -> Value {

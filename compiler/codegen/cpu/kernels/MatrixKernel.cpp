@@ -10,6 +10,11 @@ using namespace tcc::graph;
 
 namespace tcc::cpu {
 
+VectorUnit getVectorUnit(const KernelOptions &options) {
+  return {options.vectorBytes, options.hasPairProducts,
+          options.hasTileRegisters};
+}
+
 Memory getMemory(KernelFrame &frame, Value input) {
   return {frame.elements.getBuffer(input).getPointer(),
           getSignless(getElementTypeOrSelf(input))};
@@ -183,7 +188,7 @@ MatrixOperand makeOperand(KernelFrame &frame, const MatrixAccess &access,
     };
     return {view, nullptr, nullptr};
   }
-  VectorUnit unit{frame.options.vectorBytes};
+  VectorUnit unit = getVectorUnit(frame.options);
   bool isRows = access.kind == MatrixAccess::Rows;
   // Packing moves bits: f16 and bf16 have no vectors everywhere.
   Memory bits = memory;
@@ -193,7 +198,7 @@ MatrixOperand makeOperand(KernelFrame &frame, const MatrixAccess &access,
     Value stride =
         count(b, size(isRows ? access.laneStride : access.kStride, b));
     MatrixInMemory matrix{bits, offset, stride,
-                          isRows ? Packing() : access.packing};
+                          isRows ? Packing() : access.packing, source.rows};
     auto operand =
         isRows ? packedRows(matrix, unit) : packedColumns(matrix, unit);
     operand.pack(b, request);

@@ -15,6 +15,8 @@
 
 namespace tcc::cpu {
 
+VectorUnit getVectorUnit(const KernelOptions &options);
+
 /// The buffer of an input of the region.
 Memory getMemory(KernelFrame &frame, Value input);
 
@@ -65,6 +67,8 @@ struct MatrixSource {
   std::function<Value(KernelBuilder &, Value batch)> offset;
   Value panelStride; // of panels
   ElementFunction element;
+  /// Of k, where Columns may not fill the last unit.
+  Value rows = {};
 };
 
 /// The source of a side but for panels; `indices` gives those of its batch

@@ -135,7 +135,7 @@ ConvolutionInput ProductEmitter::describeWindows(const SidePlan &side) {
 
 MatrixOperand ProductEmitter::makeWindows(const SidePlan &side) {
   ConvolutionInput input = describeWindows(side);
-  VectorUnit unit{frame.options.vectorBytes};
+  VectorUnit unit = getVectorUnit(frame.options);
   if (&side == &plan.rhs)
     return makePatchColumns(input, side.access.elementType, unit);
   if (plan.hasUnits()) {
@@ -212,8 +212,7 @@ void ProductEmitter::emit() {
   c.arithmetic = {plan.sum, plan.lhs.access.isUnsigned,
                   plan.rhs.access.isUnsigned, plan.packing};
   c.blocking = *plan.blocking;
-  c.unit = {frame.options.vectorBytes, frame.options.hasPairProducts,
-            frame.options.hasTileRegisters};
+  c.unit = getVectorUnit(frame.options);
   addResults(c, frame, [this](KernelBuilder &b, Value batch, Value i, Value j) {
     return resultIndices(b, batch, i, j);
   });

@@ -1,4 +1,6 @@
 #include "compiler/codegen/cpu/tile/Attention.h"
+#include "compiler/codegen/cpu/tile/PackedUnit.h"
+#include "compiler/codegen/cpu/tile/TileRegisters.h"
 #include "runtime/base/Alignment.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -15,8 +17,8 @@ constexpr int64_t lanes = 16;
 
 /// The parts of a worker's scratch, aligned as tensors are.
 struct ScratchLayout {
-  int64_t keys, values, scores, factors, products, end;
-  int64_t rowStride; // of scores
+  int64_t keys, values, scores, factors, weights, products, end;
+  int64_t rowStride; // of scores and weights
   Blocking scoreBlock, resultBlock;
 
   ScratchLayout(const AttentionSizes &bounds, Type sum, Type query, Type key,
@@ -27,8 +29,10 @@ struct ScratchLayout {
 
 /// The blocks of a product within a task: an unknown batch, as there are tasks
 /// enough.
-static Blocking blockingOf(int64_t rows, int64_t n, int64_t k) {
-  return chooseBlocking({.batch = std::nullopt, .m = rows, .n = n, .k = k});
+static Blocking blockingOf(int64_t rows, int64_t n, int64_t k,
+                           Packing packing) {
+  return chooseBlocking(
+      {.batch = std::nullopt, .m = rows, .n = n, .k = k, .packing = packing});
 }
 
 ScratchLayout::ScratchLayout(const AttentionSizes &bounds, Type sum, Type query,
@@ -42,14 +46,20 @@ ScratchLayout::ScratchLayout(const AttentionSizes &bounds, Type sum, Type query,
   int64_t rows = chooseAttentionBlocking(bounds).rows;
   // A line more, so that the rows of a tile differ in their cache sets.
   rowStride = llvm::alignTo(bounds.keys, kPanelColumns) + lanes;
-  keys = take(llvm::alignTo(bounds.keys, kPanelColumns) * bounds.depth, key);
-  values =
-      take(llvm::alignTo(bounds.columns, kPanelColumns) * bounds.keys, value);
+  int64_t depth = bounds.getUnits(bounds.depth);
+  int64_t keyUnits = bounds.getUnits(bounds.keys);
+  keys = take(llvm::alignTo(bounds.keys, kPanelColumns) * depth, key);
+  values = take(llvm::alignTo(bounds.columns, kPanelColumns) * keyUnits, value);
   scores = take(rows * rowStride, sum);
   factors = take(rows, sum);
+  // Rows that fill up tile registers are read, whatever is there.
+  weights = end;
+  if (bounds.packing.group > 1)
+    take(llvm::alignTo(rows, kRegisterTileRows) * rowStride,
+         BFloat16Type::get(sum.getContext()));
   products = end;
-  scoreBlock = blockingOf(rows, bounds.keys, bounds.depth);
-  resultBlock = blockingOf(rows, bounds.columns, bounds.keys);
+  scoreBlock = blockingOf(rows, bounds.keys, depth, bounds.packing);
+  resultBlock = blockingOf(rows, bounds.columns, keyUnits, bounds.packing);
   this->end =
       end + std::max(contractionScratchBytes(scoreBlock, sum, query, nullptr),
                      contractionScratchBytes(resultBlock, sum, {}, nullptr));
@@ -70,7 +80,9 @@ private:
   ScratchLayout layout;
   AttentionBlocking blocking;
   Memory keys, values, scores, factors;
-  Value products; // scratch of the contractions
+  Memory weights;        // null: they replace the scores
+  Value depth, keyUnits; // in units
+  Value products;        // scratch of the contractions
 
   Value batch, first, count; // the rows at hand
 
@@ -79,6 +91,7 @@ private:
   void emitRows(const PanelView &keyPanels, const PanelView &valuePanels);
   void emitScores(const PanelView &keyPanels);
   void emitSoftmax(Value row);
+  void roundWeights(Value row);
   void emitResults(const PanelView &valuePanels);
   void emitProduct(Contraction &c, const Blocking &blocking);
   Value addLanes(Value vector);
@@ -96,6 +109,11 @@ AttentionEmitter::AttentionEmitter(KernelBuilder &b, const Attention &a,
   values = b.view(scratch, layout.values, a.value.packedType);
   scores = b.view(scratch, layout.scores, sum);
   factors = b.view(scratch, layout.factors, sum);
+  Packing packing = a.bounds.packing;
+  if (packing.group > 1)
+    weights = b.view(scratch, layout.weights, b.getBF16Type());
+  depth = b.ceilDiv(a.depth, packing.group);
+  keyUnits = b.ceilDiv(a.keys, packing.group);
   products = b.view(scratch, layout.products, sum).pointer;
 }
 
@@ -113,14 +131,20 @@ void AttentionEmitter::emitTask(Value task) {
   batch = b.div(task, blocks);
   Value begin = b.mul(b.rem(task, blocks), taskRows);
   Value end = b.min(b.add(begin, taskRows), a.queries);
-  PanelView keyPanels = pack(a.key, keys, a.keys, a.depth, a.bounds.depth);
+  const AttentionSizes &bounds = a.bounds;
+  PanelView keyPanels =
+      pack(a.key, keys, a.keys, depth, bounds.getUnits(bounds.depth));
   PanelView valuePanels =
-      pack(a.value, values, a.columns, a.keys, a.bounds.keys);
+      pack(a.value, values, a.columns, keyUnits, bounds.getUnits(bounds.keys));
   b.loop(begin, end, rows, [&](Value from) {
     first = from;
     count = b.min(rows, b.sub(end, from));
     emitScores(keyPanels);
-    b.loop(count, [&](Value row) { emitSoftmax(row); });
+    b.loop(count, [&](Value row) {
+      emitSoftmax(row);
+      if (weights)
+        roundWeights(row);
+    });
     emitResults(valuePanels);
   });
 }
@@ -129,12 +153,13 @@ void AttentionEmitter::emitProduct(Contraction &c, const Blocking &blocking) {
   c.arithmetic = a.arithmetic;
   c.blocking = blocking;
   c.unit = a.unit;
+  c.registerRows = a.registerRows;
   Value tasks = b.mul(b.ceilDiv(c.m, blocking.m), b.ceilDiv(c.n, blocking.n));
   emitContraction(b, c, b.index(0), tasks, products);
 }
 
 void AttentionEmitter::emitScores(const PanelView &keyPanels) {
-  Contraction c{b.index(1), count, a.keys, a.depth};
+  Contraction c{b.index(1), count, a.keys, depth};
   // Rows of the product are queries from `first` on.
   c.lhs.packedType = a.query.packedType;
   c.lhs.packsRows = a.query.packsRows;
@@ -223,12 +248,33 @@ void AttentionEmitter::emitSoftmax(Value row) {
   });
 }
 
+/// The exponentials as the second product reads them, with zeros up to whole
+/// units.
+void AttentionEmitter::roundWeights(Value row) {
+  Value begin = b.mul(row, b.index(layout.rowStride));
+  Value end = b.mul(b.ceilDiv(a.keys, lanes), b.index(lanes));
+  auto type = VectorType::get(lanes, weights.element);
+  b.loop(b.index(0), end, b.index(lanes), [&](Value j) {
+    Value at = b.add(begin, j), x = b.loadVector(scores, at, lanes), narrow;
+    if (a.unit.hasPairProducts)
+      narrow = b.create<LLVM::FPTruncOp>(type, x);
+    else
+      narrow = b.create<arith::TruncFOp>(type, x);
+    Memory bits = weights.asBits();
+    narrow = b.create<arith::BitcastOp>(type.clone(bits.element), narrow);
+    b.store(narrow, bits, at);
+  });
+}
+
 void AttentionEmitter::emitResults(const PanelView &valuePanels) {
-  Contraction c{b.index(1), count, a.columns, a.keys};
-  Value stride = b.index(layout.rowStride), zero = b.index(0);
-  Value panelStride = b.index(layout.rowStride * layout.resultBlock.rows);
-  PanelView weights{scores, zero, panelStride, stride, b.index(1)};
-  c.lhs.view = [&](KernelBuilder &, Value) { return weights; };
+  Contraction c{b.index(1), count, a.columns, keyUnits};
+  Memory matrix = weights ? asUnits(weights, a.bounds.packing) : scores;
+  int64_t rowStride = a.bounds.getUnits(layout.rowStride);
+  PanelView rows{matrix, b.index(0),
+                 b.index(rowStride * layout.resultBlock.rows),
+                 b.index(rowStride), b.index(1)};
+  c.lhs.view = [&](KernelBuilder &, Value) { return rows; };
+  c.lhs.hasSpareRows = bool(weights);
   c.rhs.view = [&](KernelBuilder &, Value) { return valuePanels; };
   c.epilogue = [&](KernelBuilder &b, Value x, Value, Value i, Value j) {
     x = b.create<arith::MulFOp>(x, b.load(factors, i));
@@ -265,7 +311,15 @@ int64_t tcc::cpu::attentionScratchBytes(const AttentionSizes &bounds, Type sum,
 
 void tcc::cpu::emitAttention(KernelBuilder &b, const Attention &attention,
                              Value firstTask, Value lastTask, Value scratch) {
-  AttentionEmitter emitter(b, attention, scratch);
+  Attention a = attention;
+  bool hasRegisters = usesTileRegisters(a.arithmetic, a.unit, nullptr);
+  if (hasRegisters) {
+    a.registerRows = b.min(a.queries, b.index(kRegisterRows));
+    configureTileRegisters(b, a.registerRows);
+  }
+  AttentionEmitter emitter(b, a, scratch);
   b.loop(firstTask, lastTask, b.index(1),
          [&](Value task) { emitter.emitTask(task); });
+  if (hasRegisters)
+    releaseTileRegisters(b);
 }

@@ -8,6 +8,9 @@
 // queries and keys. Sums are chains over d and over j; the sum of a row's
 // exponentials runs in 16 lanes, whatever the CPU.
 //
+// Matrices of bf16 are multiplied in units (PackedUnit.h). The exponentials are
+// rounded to bf16 for that once they are summed.
+//
 //===----------------------------------------------------------------------===//
 #ifndef TCC_COMPILER_CODEGEN_CPU_TILE_ATTENTION_H
 #define TCC_COMPILER_CODEGEN_CPU_TILE_ATTENTION_H
@@ -25,6 +28,11 @@ using mlir::ValueRange;
 struct AttentionSizes {
   std::optional<int64_t> batch; // if it is constant
   int64_t queries, keys, depth, columns;
+  Packing packing = {}; // of what is multiplied
+
+  int64_t getUnits(int64_t elements) const {
+    return packing.getDepth(elements) / packing.group;
+  }
 };
 
 /// Rows of a task, and how many of them have their scores at once.
@@ -37,6 +45,7 @@ struct Attention {
   Value batch, queries, keys, depth, columns;
   AttentionSizes bounds; // upper ones
   /// Lanes are queries, keys and columns of values; the last two are packed.
+  /// Their k are counted in units.
   MatrixOperand query, key, value;
   Arithmetic arithmetic;
   /// The score that the product of query i and key j gives.
@@ -46,6 +55,7 @@ struct Attention {
   EpilogueFunction epilogue;
   bool guard = false; // rows whose weights are NaN give zeros
   VectorUnit unit;
+  Value registerRows = {}; // of Contraction; emitAttention says
 };
 
 /// Bytes of scratch that a worker needs.

@@ -62,6 +62,7 @@ private:
   MatrixTile makeTile(Value rowPanel, Value columnPanel, int64_t rows,
                       int64_t columns);
   PanelView viewRows(PanelView view, Value first);
+  bool hasSpareRows() const { return c.lhs.pack || c.lhs.hasSpareRows; }
   bool mayHaveRows(int64_t from, int64_t to);
   Value countRows(Value rowPanel);
   Value countRowsBefore(Value rowPanel);
@@ -81,10 +82,8 @@ private:
 ContractionEmitter::ContractionEmitter(KernelBuilder &b, const Contraction &c,
                                        Value scratch)
     : b(b), c(c) {
-  if (c.usesTileRegisters) {
-    registerRows = b.min(c.m, b.index(kRegisterRows));
-    configureTileRegisters(b, registerRows);
-  }
+  if (c.usesTileRegisters())
+    registerRows = c.registerRows;
   ScratchLayout layout(c.blocking, c.arithmetic.sum, c.lhs.packedType,
                        c.rhs.packedType);
   if (!c.blocking.isWholeDepth)
@@ -319,7 +318,7 @@ Value ContractionEmitter::countRows(Value rowPanel) {
 /// number of rows: where these are read in place, the last ones that exist are.
 Value ContractionEmitter::countRowsBefore(Value rowPanel) {
   Value zero = b.index(0);
-  if (!registerRows || c.lhs.pack || !mayHaveRows(1, kRegisterRows - 1))
+  if (!registerRows || hasSpareRows() || !mayHaveRows(1, kRegisterRows - 1))
     return zero;
   return b.max(zero, b.sub(registerRows, countRows(rowPanel)));
 }
@@ -345,7 +344,7 @@ void ContractionEmitter::emitRegisterTileOf(Value rowPanel, Value columnPanel,
   Value count = countRows(rowPanel), most = b.index(kRegisterRows);
   RegisterRows rows{constantOf(registerRows).value_or(kRegisterRows)};
   if (hasSecond) {
-    rows.second = c.lhs.pack ? most : b.min(most, b.sub(count, most));
+    rows.second = hasSpareRows() ? most : b.min(most, b.sub(count, most));
     rows.last = b.sub(count, b.index(1));
   } else {
     Value before = b.mul(countRowsBefore(rowPanel), tile.lhs.laneStride);
@@ -428,6 +427,10 @@ void ContractionEmitter::emitEpilogue(Value rowPanel, Value columnPanel) {
       [&] { finishRows(tail); });
 }
 
+bool Contraction::usesTileRegisters() const {
+  return cpu::usesTileRegisters(arithmetic, unit, k);
+}
+
 int64_t tcc::cpu::contractionScratchBytes(const Blocking &blocking, Type sum,
                                           Type packedLhs, Type packedRhs) {
   return ScratchLayout(blocking, sum, packedLhs, packedRhs).end;
@@ -436,10 +439,14 @@ int64_t tcc::cpu::contractionScratchBytes(const Blocking &blocking, Type sum,
 void tcc::cpu::emitContraction(KernelBuilder &b, const Contraction &contraction,
                                Value firstTask, Value lastTask, Value scratch) {
   Contraction c = contraction;
-  c.usesTileRegisters = usesTileRegisters(c.arithmetic, c.unit, c.k);
-  if (c.usesTileRegisters) {
+  bool configures = c.usesTileRegisters() && !c.registerRows;
+  if (c.usesTileRegisters()) {
     c.blocking.rows = kRegisterTileRows;
     c.lhs.packsRows = bool(c.lhs.pack);
+  }
+  if (configures) {
+    c.registerRows = b.min(c.m, b.index(kRegisterRows));
+    configureTileRegisters(b, c.registerRows);
   }
   ContractionEmitter emitter(b, c, scratch);
   if (c.blocking.joinedTasks > 1) {
@@ -451,6 +458,6 @@ void tcc::cpu::emitContraction(KernelBuilder &b, const Contraction &contraction,
     b.loop(firstTask, lastTask, b.index(1),
            [&](Value task) { emitter.emitTask(task, firstTask); });
   }
-  if (c.usesTileRegisters)
+  if (configures)
     releaseTileRegisters(b);
 }

@@ -50,6 +50,9 @@ struct MatrixOperand {
   std::function<RowRuns(KernelBuilder &, Value batch, ValueRange lanes)> runs =
       {};
   int64_t runLength = 0;
+  /// What is in place goes on behind the last row, up to whole tile registers,
+  /// with rows that may be anything.
+  bool hasSpareRows = false;
   /// If set, for columns of the right operand from `column` on.
   std::function<RunFilter(KernelBuilder &, Value column)> skipsRuns = {};
 };
@@ -71,7 +74,12 @@ struct Contraction {
   PrefetchFunction prefetchResults = {};
   Blocking blocking = {};
   VectorUnit unit = {};
-  bool usesTileRegisters = false; ///< emitContraction says
+  /// Of each tile register, which the caller has configured and releases; null:
+  /// emitContraction does. At most as many as the left operand has in all.
+  Value registerRows = {};
+
+  /// Whether products are computed in tile registers.
+  bool usesTileRegisters() const;
 };
 
 /// Bytes of scratch that a worker needs; packed types are null for operands

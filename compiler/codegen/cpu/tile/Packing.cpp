@@ -147,12 +147,18 @@ MatrixOperand tcc::cpu::packedRows(const MatrixInMemory &matrix,
 /// Elements of row `k`, from `lane` on, those of a mask if there is one.
 static Value loadLanes(KernelBuilder &b, const MatrixInMemory &matrix, Value k,
                        Value lane, int64_t lanes, Value mask = {}) {
+  Value none = b.zero(VectorType::get(lanes, matrix.base.element));
   auto load = [&](Value k) {
     Value at = b.add(b.mul(k, matrix.stride), lane);
-    if (!mask)
-      return b.loadVector(matrix.base, at, lanes);
-    Value none = b.zero(VectorType::get(lanes, matrix.base.element));
-    return b.loadMasked(matrix.base, at, mask, none);
+    return mask ? b.loadMasked(matrix.base, at, mask, none)
+                : b.loadVector(matrix.base, at, lanes);
+  };
+  auto loadIfAny = [&](Value k) -> Value {
+    if (!matrix.rows)
+      return load(k);
+    Value last = b.sub(matrix.rows, b.index(1));
+    Value x = load(b.min(k, last));
+    return b.create<arith::SelectOp>(b.less(last, k), none, x);
   };
   int64_t group = matrix.packing.group;
   if (group == 1)
@@ -160,7 +166,7 @@ static Value loadLanes(KernelBuilder &b, const MatrixInMemory &matrix, Value k,
   Value first = b.mul(k, b.index(group));
   SmallVector<Value> rows;
   for (int64_t i = 0; i < group; ++i)
-    rows.push_back(load(i ? b.add(first, b.index(i)) : first));
+    rows.push_back(i ? loadIfAny(b.add(first, b.index(i))) : load(first));
   return interleave(b, rows);
 }
 

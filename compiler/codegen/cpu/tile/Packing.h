@@ -26,6 +26,7 @@ struct MatrixInMemory {
   std::function<Value(KernelBuilder &, Value batch)> offset;
   Value stride;         // of the index whose neighbours are not adjacent
   Packing packing = {}; // so many rows of k become one of units (PackedUnit.h)
+  Value rows = {};      // of k; zeros fill up the last unit. Null: it is whole
 };
 
 /// Neighbours in k are adjacent: transposes blocks in registers.

@@ -11,9 +11,10 @@ static constexpr int64_t kRowBytes = 64, kRowSums = 16;
 
 bool tcc::cpu::usesTileRegisters(const Arithmetic &arithmetic, VectorUnit unit,
                                  Value units) {
+  std::optional<int64_t> known = units ? constantOf(units) : std::nullopt;
   return unit.hasTileRegisters && arithmetic.packing.group == 2 &&
          arithmetic.sum.isF32() &&
-         constantOf(units).value_or(kRegisterUnits) >= kRegisterUnits;
+         known.value_or(kRegisterUnits) >= kRegisterUnits;
 }
 
 static void call(KernelBuilder &b, StringRef instruction, ValueRange operands) {

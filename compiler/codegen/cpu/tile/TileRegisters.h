@@ -19,7 +19,8 @@
 
 namespace tcc::cpu {
 
-/// Whether products of so many units of k are computed in tile registers.
+/// Whether products of so many units of k, null: of enough, are computed in
+/// tile registers.
 bool usesTileRegisters(const Arithmetic &arithmetic, VectorUnit unit,
                        Value units);
 

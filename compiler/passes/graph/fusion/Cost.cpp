@@ -191,7 +191,7 @@ Work CostModel::getAttentionWork(AttentionOpInterface op) {
   work.flops = kSoftmax * keys * queryElements / std::max(1.0, depth);
   // Taken as half as fast as a library: nobody has measured it.
   constexpr double kSlowdown = 2;
-  if (target.getCapabilities().hasNarrowAttention && takesTensorCores(op))
+  if (target.getCapabilities().hasTensorAttention && takesTensorCores(op))
     work.libraryFlops = kSlowdown * std::exchange(work.contractionFlops, 0);
   return work;
 }

@@ -44,9 +44,21 @@ TEST_F(AttentionKernelTest, eachElementType) {
                  3e-2);
 }
 
+/// Even and odd depths, keys that fill units and tile registers or do not.
+TEST_F(AttentionKernelTest, matricesInUnits) {
+  checkAttention("3x50x64xbf16", "3x65x64xbf16", "3x65x72xbf16", "3x50x72xbf16",
+                 "", 3e-2);
+  checkAttention("14x80xbf16", "197x80xbf16", "197x16xbf16", "14x16xbf16", "",
+                 3e-2);
+  checkAttention("99x33xbf16", "34x33xbf16", "34x33xbf16", "99x33xbf16", "",
+                 3e-2);
+}
+
 TEST_F(AttentionKernelTest, rowsWithoutWeightsAreZerosIfGuarded) {
   checkAttention("2x7x16xf32", "2x9x16xf32", "2x9x16xf32", "2x7x16xf32",
                  ", guard");
+  checkAttention("2x7x64xbf16", "2x39x64xbf16", "2x39x16xbf16", "2x7x16xbf16",
+                 ", guard", 3e-2);
 }
 
 TEST_F(AttentionKernelTest, headsBetweenRows) {
