@@ -144,7 +144,8 @@ def Graph_Precision : Graph_Enum<"Precision", "types an op computes in", [
   I32EnumAttrCase<"keep", 0>,    // those that it was written in
   I32EnumAttrCase<"narrow", 1>,  // operands narrow, result wide: the sums
   I32EnumAttrCase<"follow", 2>,  // narrow where the operands are
-  I32EnumAttrCase<"narrow_attention", 3>]>; // where a target has it
+  I32EnumAttrCase<"narrow_attention", 3>, // where a target has it, ...
+  I32EnumAttrCase<"narrow_tensor_attention", 4>]>; // ... on tensor cores
 
 def Graph_ParameterSlot : Graph_Enum<"ParameterSlot",
     "what a parameter is to an op", [

@@ -35,7 +35,8 @@ Precision getPrecision(Operation *op) {
 
 bool isProduct(Precision precision) {
   return precision == Precision::narrow ||
-         precision == Precision::narrow_attention;
+         precision == Precision::narrow_attention ||
+         precision == Precision::narrow_tensor_attention;
 }
 
 /// The narrow ops of a function that stay wide: those that a glob names, by the
@@ -509,7 +510,10 @@ struct MixPrecisionPass : impl::MixPrecisionPassBase<MixPrecisionPass> {
       Precision precision = getPrecision(op);
       bool isNarrow =
           precision == Precision::narrow ||
-          (precision == Precision::narrow_attention && able.hasNarrowAttention);
+          (precision == Precision::narrow_attention &&
+           able.hasNarrowAttention) ||
+          (precision == Precision::narrow_tensor_attention &&
+           able.hasTensorAttention);
       if (!isNarrow || !isWide(op->getOperand(0)))
         continue;
       if (kept.contains(op))

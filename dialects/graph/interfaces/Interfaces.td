@@ -183,8 +183,9 @@ def PrecisionOpInterface : OpInterface<"PrecisionOpInterface"> {
   let methods = [InterfaceMethod<
     [{`narrow`: products gain from narrow operands; they are summed in the
       result's element type, which stays. `narrow_attention`: so do the matrices of
-      an AttentionOpInterface, where a target multiplies narrow ones. `follow`: elements of the result are
-      elements of operands, unchanged.}],
+      an AttentionOpInterface, where a target multiplies narrow ones;
+      `narrow_tensor_attention`: where it does on tensor cores. `follow`: elements
+      of the result are elements of operands, unchanged.}],
     "::tcc::graph::Precision", "getPrecision", (ins), "",
     [{ return ::tcc::graph::Precision::follow; }]>,
     InterfaceMethod<

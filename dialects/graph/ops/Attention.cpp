@@ -36,9 +36,10 @@ bool tcc::graph::takesTensorCores(AttentionOpInterface op) {
   return (type.isF16() || type.isBF16()) && fitsTensorCores(op);
 }
 
-/// On devices, where tensor cores take them.
-static Precision getAttentionPrecision(AttentionOpInterface op) {
-  return fitsTensorCores(op) ? Precision::narrow_attention : Precision::keep;
+/// `precision` if kernels of narrow matrices take them.
+static Precision getAttentionPrecision(AttentionOpInterface op,
+                                       Precision precision) {
+  return fitsTensorCores(op) ? precision : Precision::keep;
 }
 
 static LogicalResult verifyElementTypes(AttentionOpInterface op) {
@@ -156,7 +157,11 @@ SmallVector<OpOperand *> AttentionOp::getMatrices() {
   return ::getOperands(*this, 3);
 }
 
-Precision AttentionOp::getPrecision() { return getAttentionPrecision(*this); }
+Precision AttentionOp::getPrecision() {
+  return getAttentionPrecision(*this, getNormalizer()
+                                          ? Precision::narrow_tensor_attention
+                                          : Precision::narrow_attention);
+}
 
 bool AttentionOp::awaitsPrecision() { return false; }
 
@@ -210,7 +215,7 @@ SmallVector<OpOperand *> AttentionNormalizerOp::getMatrices() {
 }
 
 Precision AttentionNormalizerOp::getPrecision() {
-  return getAttentionPrecision(*this);
+  return getAttentionPrecision(*this, Precision::narrow_tensor_attention);
 }
 
 /// Weights are e^(score - normalizer): rounding would be a factor of all.
@@ -248,7 +253,7 @@ SmallVector<OpOperand *> AttentionGradientOp::getMatrices() {
 }
 
 Precision AttentionGradientOp::getPrecision() {
-  return getAttentionPrecision(*this);
+  return getAttentionPrecision(*this, Precision::narrow_tensor_attention);
 }
 
 /// A mask's is a sum over the batch.

@@ -143,6 +143,8 @@ MatrixOperand ProductEmitter::makeWindows(const SidePlan &side) {
     input.channels /= plan.packing.group;
     input.packing = Packing();
   }
+  if (plan.padded && frame.options.hasTileRegisters)
+    return makePaddedWindows(input, *plan.padded);
   bool isCopied = packsPatches(side.windows->channels, plan.packing,
                                frame.options.hasTileRegisters);
   MatrixOperand operand =

@@ -28,13 +28,15 @@ ProductPlan::ProductPlan(FusedOp region)
   setPacking(rhs);
   rowsArePositions = arePositions(rows, region);
   columnsArePositions = arePositions(columns, region);
-  ContractionSizes sizes{getConstant(count(batch)),
-                         getConstant(m),
-                         getConstant(n),
-                         getConstant(getUnits()),
-                         bool(getPackedLhs()),
-                         bool(getPackedRhs()),
-                         packing};
+  padded = matchPadded();
+  ContractionSizes sizes{.batch = getConstant(count(batch)),
+                         .m = getConstant(m),
+                         .n = getConstant(n),
+                         .k = getConstant(getUnits()),
+                         .packsLhs = bool(getPackedLhs()),
+                         .packsRhs = bool(getPackedRhs()),
+                         .sharesRows = padded.has_value(),
+                         .packing = packing};
   blocking = {region, chooseBlocks(sizes), sizes};
   planes = matchPlanes();
   planeRows = choosePlanes(region);
@@ -334,6 +336,24 @@ Blocking ProductPlan::chooseBlocks(const ContractionSizes &sizes) const {
   return chooseBlocking(sizes);
 }
 
+std::optional<PaddedWindows> ProductPlan::matchPadded() const {
+  if (lhs.access.kind != MatrixAccess::Windows || packing.group == 1 ||
+      !view.rhs.panels || !isOne(count(batch)) || !sum.isF32())
+    return std::nullopt;
+  const WindowLoops &loops = *lhs.windows;
+  PaddedWindows windows{{}, loops.channels};
+  for (size_t i = 0; i < loops.strides.size(); ++i) {
+    auto input = getConstant(getExtent(lhs.tensor, 1 + i));
+    auto output = getConstant(extents[loops.positions[1 + i]]);
+    auto taps = getConstant(extents[loops.taps[i]]);
+    if (!input || !output || !taps || loops.strides[i] != 1)
+      return std::nullopt;
+    windows.axes.push_back(
+        {*input, *output, *taps, loops.dilations[i], loops.padLow[i]});
+  }
+  return windows.isWorthwhile() ? std::optional(windows) : std::nullopt;
+}
+
 // --- Planes
 
 static constexpr StringLiteral kPlaneRows = "plane_rows";
@@ -397,6 +417,9 @@ FailureOr<TaskPlan> ProductPlan::describe() const {
   if (planeRows == 0) {
     plan.scratchBytes =
         contractionScratchBytes(*blocking, sum, getPackedLhs(), getPackedRhs());
+    if (padded)
+      plan.scratchBytes = std::max(plan.scratchBytes,
+                                   padded->getScratchBytes(blocking->m));
     return blocking.describe(plan);
   }
   // Blocks are what may be chosen instead.

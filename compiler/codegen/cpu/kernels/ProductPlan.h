@@ -9,6 +9,7 @@
 #define TCC_COMPILER_CODEGEN_CPU_KERNELS_PRODUCTPLAN_H
 
 #include "compiler/codegen/cpu/kernels/MatrixKernel.h"
+#include "compiler/codegen/cpu/tile/PaddedWindows.h"
 #include "compiler/codegen/cpu/tile/PlaneConvolution.h"
 
 namespace tcc::cpu {
@@ -66,9 +67,12 @@ public:
   /// a task; 0 where it is not.
   std::optional<PlaneWindow> planes;
   int64_t planeRows = 0;
+  /// How tile registers read the left side's windows, if not as copies of each.
+  std::optional<PaddedWindows> padded;
 
 private:
   std::optional<PlaneWindow> matchPlanes() const;
+  std::optional<PaddedWindows> matchPadded() const;
   int64_t choosePlanes(graph::FusedOp region);
   void numberLoops();
   void joinRows();

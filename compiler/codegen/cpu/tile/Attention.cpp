@@ -312,7 +312,10 @@ int64_t tcc::cpu::attentionScratchBytes(const AttentionSizes &bounds, Type sum,
 void tcc::cpu::emitAttention(KernelBuilder &b, const Attention &attention,
                              Value firstTask, Value lastTask, Value scratch) {
   Attention a = attention;
-  bool hasRegisters = usesTileRegisters(a.arithmetic, a.unit, nullptr);
+  bool hasRegisters = false;
+  for (Value elements : {a.depth, a.keys})
+    hasRegisters |= usesTileRegisters(
+        a.arithmetic, a.unit, b.ceilDiv(elements, a.bounds.packing.group));
   if (hasRegisters) {
     a.registerRows = b.min(a.queries, b.index(kRegisterRows));
     configureTileRegisters(b, a.registerRows);

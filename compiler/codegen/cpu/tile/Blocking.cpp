@@ -18,15 +18,25 @@ int64_t Blocking::getTileRows() const {
   return isOfUnits ? llvm::alignTo(m, kRegisterTileRows) : m;
 }
 
+bool Blocking::suitsDepth(int64_t depth) const {
+  return depth % k == 0 || depth % k >= getDepthUnit();
+}
+
 /// Blocks of like depths.
 static void splitDepth(Blocking &block, int64_t k, int64_t most) {
   // Half as much again costs less than sums that come and go.
   block.isWholeDepth = k <= most + most / 2;
   int64_t blocks = block.isWholeDepth ? 1 : llvm::divideCeil(k, most);
   block.k = std::max<int64_t>(1, llvm::divideCeil(k, blocks));
-  if (!block.isWholeDepth)
-    block.k = llvm::alignTo(block.k, block.getDepthUnit());
+  if (block.isWholeDepth)
+    return;
+  block.k = llvm::alignTo(block.k, block.getDepthUnit());
+  while (!block.suitsDepth(k))
+    block.k += block.getDepthUnit();
 }
+
+/// Of a product: enough for several threads.
+static constexpr int64_t kTasksWanted = 16;
 
 /// Halves the one block of a product that is worth two threads: its columns or,
 /// of a single panel, its rows. Nothing is packed more often for that; a single
@@ -57,6 +67,10 @@ Blocking chooseBlocking(const ContractionSizes &sizes) {
     block.rows = 2 * panelRows;
   block.isOfUnits = sizes.packing.group > 1;
   const int64_t rowUnit = block.getRowUnit();
+  // The more rows, the less is copied twice.
+  if (sizes.sharesRows && sizes.m)
+    block.m =
+        std::clamp<int64_t>(*sizes.m / kTasksWanted, block.m, 3 * block.m);
   // Blocks of like heights, so that tasks are alike.
   if (sizes.m && *sizes.m > 0)
     block.m = llvm::divideCeil(*sizes.m, llvm::divideCeil(*sizes.m, block.m));
@@ -65,16 +79,16 @@ Blocking chooseBlocking(const ContractionSizes &sizes) {
   if (sizes.k)
     splitDepth(block, *sizes.k, block.k);
   // Enough tasks for several threads, as long as blocks stay worth packing.
-  constexpr int64_t tasksWanted = 16, blockElements = 1 << 17;
+  constexpr int64_t blockElements = 1 << 17;
   auto tasks = [&] {
     if (!sizes.batch || !sizes.m || !sizes.n)
-      return tasksWanted;
+      return kTasksWanted;
     return *sizes.batch * int64_t(llvm::divideCeil(*sizes.m, block.m) *
                                   llvm::divideCeil(*sizes.n, block.n));
   };
   while (block.n > 4 * kPanelColumns && block.n * block.k > blockElements)
     block.n -= kPanelColumns;
-  while (block.n > 2 * kPanelColumns && tasks() < tasksWanted)
+  while (block.n > 2 * kPanelColumns && tasks() < kTasksWanted)
     block.n -= kPanelColumns;
   splitLoneBlock(block, sizes);
   return block;
@@ -146,6 +160,8 @@ std::optional<Blocking> resizeBlocks(Blocking blocking, const BlockSizes &to,
   blocking.m = to.m, blocking.n = to.n, blocking.k = to.k;
   blocking.unroll = to.unroll;
   blocking.isWholeDepth = sizes.k && to.k >= *sizes.k;
+  if (sizes.k && !blocking.suitsDepth(std::max<int64_t>(*sizes.k, 1)))
+    return std::nullopt;
   if (blocking.isDeep) {
     blocking.joinedTasks = 1;
     shareDeepBlocks(blocking, *sizes.m, *sizes.n);

@@ -23,6 +23,8 @@ struct ContractionSizes {
   /// Operands that each task packs: tasks that share a block of one pack it
   /// again.
   bool packsLhs = true, packsRhs = true;
+  /// Neighbouring rows share what a task copies of the left operand.
+  bool sharesRows = false;
   graph::Packing packing = {}; ///< k is counted in its units
 };
 
@@ -71,6 +73,8 @@ struct Blocking {
   int64_t getDepthUnit() const { return isOfUnits ? kRegisterUnits : 1; }
   /// Rows of a block with those that fill up its last tile.
   int64_t getTileRows() const;
+  /// Whether blocks divide so many k into depths that are worth an instruction.
+  bool suitsDepth(int64_t depth) const;
   BlockSizes getSizes() const { return {m, n, k, unroll}; }
 };
 

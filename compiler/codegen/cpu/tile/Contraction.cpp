@@ -11,7 +11,7 @@ namespace {
 
 /// The parts of a worker's scratch, aligned as tensors are.
 struct ScratchLayout {
-  int64_t sums = 0, lhs = 0, rhs = 0, end = 0;
+  int64_t sums = 0, lhs = 0, rhs = 0, lastUnits = 0, end = 0;
 
   ScratchLayout(const Blocking &block, Type sum, Type packedLhs,
                 Type packedRhs) {
@@ -23,7 +23,10 @@ struct ScratchLayout {
     lhs = block.isWholeDepth ? 0 : size(rows * columns, sum);
     rhs = lhs + (packedLhs ? size(rows * block.k, packedLhs) : 0);
     int64_t width = block.packsByPanel ? kPanelColumns : columns;
-    end = rhs + (packedRhs ? size(width * block.k, packedRhs) : 0);
+    lastUnits = rhs + (packedRhs ? size(width * block.k, packedRhs) : 0);
+    end = lastUnits;
+    if (block.isOfUnits)
+      end += size((kRegisterRows + rows) * kRegisterUnits, sum);
   }
 };
 
@@ -42,10 +45,15 @@ private:
   /// Of a register for tiles; null where there are none.
   Value registerRows;
   Memory sums, lhsPanels, rhsPanels; // in the worker's scratch
-  Memory finished;                   // one tile, on the stack: aliases nothing
+  /// What whole instructions leave of k, of the block's rows and of a panel of
+  /// columns; null where that is nothing.
+  Memory lastOfRows, lastOfColumns;
+  Memory finished; // one tile, on the stack: aliases nothing
 
   // The block of a task or of several.
   Value batch, firstRow, rowCount, firstColumn, columnCount;
+  Value firstPosition,
+      tileRows; // rows of tiles: positions, where there are any
   PanelView lhs, rhs;
   Value hasNewColumns; // null: always
   // The block of k.
@@ -61,6 +69,10 @@ private:
                   int64_t columns, Value lastRow);
   MatrixTile makeTile(Value rowPanel, Value columnPanel, int64_t rows,
                       int64_t columns);
+  int64_t countLastUnits() const { return *constantOf(c.k) % kRegisterUnits; }
+  void packLastOfRows();
+  void packLastOfColumns(Value columnPanel);
+  PanelView packPositions(const RowPositions &positions, Memory into);
   PanelView viewRows(PanelView view, Value first);
   bool hasSpareRows() const { return c.lhs.pack || c.lhs.hasSpareRows; }
   bool mayHaveRows(int64_t from, int64_t to);
@@ -75,6 +87,7 @@ private:
                        int64_t columns);
   void whenLast(function_ref<void()> body);
   void emitEpilogue(Value rowPanel, Value columnPanel);
+  void finishRow(Value tileRow, Value i, Value column, Value count);
 };
 
 } // namespace
@@ -88,10 +101,19 @@ ContractionEmitter::ContractionEmitter(KernelBuilder &b, const Contraction &c,
                        c.rhs.packedType);
   if (!c.blocking.isWholeDepth)
     sums = b.view(scratch, layout.sums, c.arithmetic.sum);
-  if (c.lhs.pack)
+  if (c.lhs.packedType)
     lhsPanels = b.view(scratch, layout.lhs, c.lhs.packedType);
   if (c.rhs.pack)
     rhsPanels = b.view(scratch, layout.rhs, c.rhs.packedType);
+  if (registerRows && countLastUnits() > 0) {
+    Type unit = b.getI32Type();
+    lastOfRows = b.view(scratch, layout.lastUnits, unit);
+    lastOfColumns = b.allocate(unit, kRegisterUnits * kPanelColumns);
+    Value zero = b.zero(VectorType::get(kRegisterUnits, unit));
+    b.loop(b.index(0), b.index(kRegisterUnits * kPanelColumns),
+           b.index(kRegisterUnits),
+           [&](Value at) { b.store(zero, lastOfColumns, at); });
+  }
   finished = b.allocate(c.arithmetic.sum, c.blocking.getTileElements());
 }
 
@@ -145,6 +167,8 @@ PanelView ContractionEmitter::packBlock(const MatrixOperand &operand,
                                         int64_t width) {
   if (operand.runs)
     return {};
+  if (operand.positions)
+    return packPositions(*operand.positions, into);
   if (!operand.pack) {
     PanelView view = operand.view(b, batch);
     if (registerRows && &operand == &c.lhs)
@@ -166,6 +190,36 @@ PanelView ContractionEmitter::packBlock(const MatrixOperand &operand,
   return packedPanels(b, into, b.index(0), width, b.index(depthBlock));
 }
 
+PanelView ContractionEmitter::packPositions(const RowPositions &positions,
+                                            Memory into) {
+  firstPosition = positions.positionOf(b, firstRow);
+  Value lastRow = b.sub(b.add(firstRow, rowCount), b.index(1));
+  Value last = positions.positionOf(b, lastRow);
+  tileRows = b.add(b.sub(last, firstPosition), b.index(1));
+  Value offset = positions.pack(b, firstPosition, last, into);
+  Value size = b.index(positions.size);
+  return {into, offset, b.mul(size, b.index(c.blocking.rows)), size,
+          b.index(1)};
+}
+
+/// Behind as many rows as a tile may have before the block.
+void ContractionEmitter::packLastOfRows() {
+  b.loop(rowCount, [&](Value row) {
+    Value at = b.add(lhs.offset, b.mul(row, lhs.laneStride));
+    Value to =
+        b.mul(b.add(row, b.index(kRegisterRows)), b.index(kRegisterUnits));
+    packLastUnits(b, b.from(lhs.base, at), depth, b.from(lastOfRows, to));
+  });
+}
+
+void ContractionEmitter::packLastOfColumns(Value columnPanel) {
+  Value zero = b.index(0);
+  PanelView panel =
+      rhs.at(b, c.blocking.packsByPanel ? zero : columnPanel, zero);
+  int64_t width = constantOf(panel.kStride).value_or(kPanelColumns);
+  packLastUnits(b, panel, width, depth, countLastUnits(), lastOfColumns);
+}
+
 /// Rows from `first` on, in panels as high as tiles are.
 PanelView ContractionEmitter::viewRows(PanelView view, Value first) {
   view.offset = b.add(view.offset, b.mul(first, view.laneStride));
@@ -174,7 +228,10 @@ PanelView ContractionEmitter::viewRows(PanelView view, Value first) {
 }
 
 void ContractionEmitter::emitDepthBlock() {
+  tileRows = rowCount;
   lhs = packBlock(c.lhs, lhsPanels, firstRow, rowCount, c.blocking.rows);
+  if (lastOfRows)
+    whenLast([&] { packLastOfRows(); });
   Value width = b.index(kPanelColumns);
   if (!c.blocking.packsByPanel)
     rhs = packBlock(c.rhs, rhsPanels, firstColumn, columnCount, kPanelColumns);
@@ -186,7 +243,9 @@ void ContractionEmitter::emitDepthBlock() {
       rhs = packBlock(c.rhs, rhsPanels, b.add(firstColumn, column),
                       b.min(width, b.sub(columnCount, column)), kPanelColumns);
     }
-    b.loop(b.ceilDiv(rowCount, c.blocking.rows),
+    if (lastOfColumns)
+      whenLast([&] { packLastOfColumns(columnPanel); });
+    b.loop(b.ceilDiv(tileRows, c.blocking.rows),
            [&](Value rowPanel) { emitPanelPair(rowPanel, columnPanel); });
   });
 }
@@ -299,7 +358,7 @@ MatrixTile ContractionEmitter::makeTile(Value rowPanel, Value columnPanel,
 /// rows.
 bool ContractionEmitter::mayHaveRows(int64_t from, int64_t to) {
   std::optional<int64_t> m = constantOf(c.m);
-  if (!m)
+  if (!m || c.lhs.positions)
     return true;
   auto hasPanel = [&](int64_t rows) {
     int64_t height = c.blocking.rows, rest = rows % height;
@@ -311,7 +370,7 @@ bool ContractionEmitter::mayHaveRows(int64_t from, int64_t to) {
 /// Rows of a panel that exist.
 Value ContractionEmitter::countRows(Value rowPanel) {
   Value height = b.index(c.blocking.rows);
-  return b.min(height, b.sub(rowCount, b.mul(rowPanel, height)));
+  return b.min(height, b.sub(tileRows, b.mul(rowPanel, height)));
 }
 
 /// Rows of a tile before those of its panel. Registers are configured for a
@@ -342,16 +401,25 @@ void ContractionEmitter::emitRegisterTileOf(Value rowPanel, Value columnPanel,
                                             int64_t columns, bool hasSecond) {
   MatrixTile tile = makeTile(rowPanel, columnPanel, c.blocking.rows, columns);
   Value count = countRows(rowPanel), most = b.index(kRegisterRows);
-  RegisterRows rows{constantOf(registerRows).value_or(kRegisterRows)};
+  Value row = b.mul(rowPanel, b.index(c.blocking.rows)); // of the block
+  RegisterRows rows;
+  if (c.lhs.positions)
+    rows.runs = {c.lhs.positions->runs, c.lhs.positions->size,
+                 c.lhs.positions->runOffset};
   if (hasSecond) {
     rows.second = hasSpareRows() ? most : b.min(most, b.sub(count, most));
-    rows.last = b.sub(count, b.index(1));
   } else {
-    Value before = b.mul(countRowsBefore(rowPanel), tile.lhs.laneStride);
-    tile.lhs.offset = b.sub(tile.lhs.offset, before);
-    rows.last = b.sub(registerRows, b.index(1));
+    Value before = countRowsBefore(rowPanel);
+    tile.lhs.offset =
+        b.sub(tile.lhs.offset, b.mul(before, tile.lhs.laneStride));
+    row = b.sub(row, before);
   }
-  emitRegisterTile(b, tile, rows, c.arithmetic, c.unit);
+  if (lastOfRows) {
+    Value at = b.mul(b.add(row, most), b.index(kRegisterUnits));
+    rows.lastOfRows = b.from(lastOfRows, at);
+    rows.lastOfColumns = lastOfColumns;
+  }
+  emitRegisterTile(b, tile, rows);
 }
 
 /// The tiles of one panel of columns share out the fetching of the next one
@@ -399,6 +467,16 @@ void ContractionEmitter::prefetchResults(Value rowPanel, Value columnPanel,
   });
 }
 
+void ContractionEmitter::finishRow(Value tileRow, Value i, Value column,
+                                   Value count) {
+  Value first = b.add(firstColumn, column);
+  Value at = b.mul(tileRow, b.index(kPanelColumns));
+  b.loop(count, [&](Value lane) {
+    Value sum = b.load(finished, b.add(at, lane));
+    c.epilogue(b, sum, batch, i, b.add(first, lane));
+  });
+}
+
 void ContractionEmitter::emitEpilogue(Value rowPanel, Value columnPanel) {
   Value row = b.mul(rowPanel, b.index(c.blocking.rows));
   Value column = b.mul(columnPanel, b.index(kPanelColumns));
@@ -407,13 +485,13 @@ void ContractionEmitter::emitEpilogue(Value rowPanel, Value columnPanel) {
   Value columns = b.min(b.sub(columnCount, column), width), tail = columns;
   auto finishRows = [&](Value count) {
     b.loop(rows, [&](Value r) {
-      Value i = b.add(firstRow, b.add(row, r));
-      Value first = b.add(firstColumn, column);
-      Value at = b.mul(b.add(before, r), width);
-      b.loop(count, [&](Value lane) {
-        Value sum = b.load(finished, b.add(at, lane));
-        c.epilogue(b, sum, batch, i, b.add(first, lane));
-      });
+      Value tileRow = b.add(before, r);
+      if (!c.lhs.positions)
+        return finishRow(tileRow, b.add(firstRow, b.add(row, r)), column,
+                         count);
+      Value position = b.add(firstPosition, b.add(row, r));
+      auto [isRow, i] = c.lhs.positions->rowAt(b, position);
+      b.when(isRow, [&] { finishRow(tileRow, i, column, count); });
     });
   };
   // Loops of known length vectorise.
@@ -428,7 +506,7 @@ void ContractionEmitter::emitEpilogue(Value rowPanel, Value columnPanel) {
 }
 
 bool Contraction::usesTileRegisters() const {
-  return cpu::usesTileRegisters(arithmetic, unit, k);
+  return tcc::cpu::usesTileRegisters(arithmetic, unit, k);
 }
 
 int64_t tcc::cpu::contractionScratchBytes(const Blocking &blocking, Type sum,
@@ -444,8 +522,15 @@ void tcc::cpu::emitContraction(KernelBuilder &b, const Contraction &contraction,
     c.blocking.rows = kRegisterTileRows;
     c.lhs.packsRows = bool(c.lhs.pack);
   }
+  if (c.lhs.positions) {
+    assert(c.usesTileRegisters() && !c.rhs.pack);
+    c.blocking.isWholeDepth = true;
+    c.blocking.k = *constantOf(c.k);
+  }
   if (configures) {
-    c.registerRows = b.min(c.m, b.index(kRegisterRows));
+    c.registerRows = b.index(kRegisterRows);
+    if (!c.lhs.positions)
+      c.registerRows = b.min(c.m, c.registerRows);
     configureTileRegisters(b, c.registerRows);
   }
   ContractionEmitter emitter(b, c, scratch);

@@ -39,6 +39,23 @@ struct PackRequest {
   bool asRows = false; // the operand's packsRows
 };
 
+/// The left operand of tile registers as elements that several rows share: row
+/// i stands at positionOf(i), position p at p * `size` of the copy, and the
+/// units of run r of each row, `size` of them, are runOffset(r) further.
+struct RowPositions {
+  int64_t size; // units of a position
+  int64_t runs; // k of a row are so many runs
+  std::function<Value(KernelBuilder &, Value row)> positionOf = {};
+  /// Whether a row stands at a position, and which.
+  std::function<std::pair<Value, Value>(KernelBuilder &, Value position)>
+      rowAt = {};
+  /// Copies what rows at positions [first, last] have; returns the offset of
+  /// position `first` in the copy, which goes on behind the last row.
+  std::function<Value(KernelBuilder &, Value first, Value last, Memory into)>
+      pack = {};
+  std::function<Value(KernelBuilder &, Value run)> runOffset = {};
+};
+
 /// An operand is either read where it lies, as one view or, the left one, in
 /// runs of k, or packed by each task for its block (`pack`, into elements of
 /// `packedType`), the left one as rows if `packsRows`.
@@ -53,6 +70,8 @@ struct MatrixOperand {
   /// What is in place goes on behind the last row, up to whole tile registers,
   /// with rows that may be anything.
   bool hasSpareRows = false;
+  /// Instead of `pack`, if set, of a right operand that is in place.
+  std::optional<RowPositions> positions = {};
   /// If set, for columns of the right operand from `column` on.
   std::function<RunFilter(KernelBuilder &, Value column)> skipsRuns = {};
 };

@@ -51,6 +51,8 @@ private:
   };
   Run findRun(Value number, Value image, ValueRange position);
   void emitRun(Value number, Value row, const Run &run);
+  void copyWhole(Value source, Value target);
+  void copyPart(const Run &run, Value begin, Value end, Value target);
 };
 
 } // namespace
@@ -153,6 +155,34 @@ void PatchPacker::emitRun(Value number, Value row, const Run &run) {
   Value end = b.min(b.sub(this->end, runStart), b.index(runLength));
   // Element e of the run goes to target + e.
   Value target = b.add(row, b.sub(runStart, first));
+  Value isWhole = b.createOrFold<arith::AndIOp>(b.equal(run.low, zero),
+                                                b.equal(begin, zero));
+  for (Value limit : {end, run.high})
+    isWhole = b.createOrFold<arith::AndIOp>(isWhole,
+                                            b.equal(limit, b.index(runLength)));
+  b.when(
+      isWhole, [&] { copyWhole(run.source, target); },
+      [&] { copyPart(run, begin, end, target); });
+}
+
+/// A run that lies inside the input.
+void PatchPacker::copyWhole(Value source, Value target) {
+  Value none = b.zero(VectorType::get(lanes, base.element));
+  Value step = b.index(lanes), whole = b.index(runLength / lanes * lanes);
+  b.loop(b.index(0), whole, step, [&](Value e) {
+    Value x = b.loadVector(base, b.add(source, e), lanes);
+    b.store(x, packed, b.add(target, e));
+  });
+  if (runLength % lanes == 0)
+    return;
+  Value mask = b.lanesBelow(lanes, b.index(runLength % lanes));
+  Value x = b.loadMasked(base, b.add(source, whole), mask, none);
+  b.storeMasked(x, packed, b.add(target, whole), mask);
+}
+
+/// Elements [begin, end) of a run, zeros where it lies outside of the input.
+void PatchPacker::copyPart(const Run &run, Value begin, Value end,
+                           Value target) {
   auto laneType = VectorType::get(lanes, b.getI32Type());
   SmallVector<int32_t> numbers(lanes);
   std::iota(numbers.begin(), numbers.end(), 0);

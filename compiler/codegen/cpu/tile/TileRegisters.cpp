@@ -9,12 +9,13 @@ static constexpr int64_t kFirstLhs = 4, kFirstRhs = 6, kRegisters = 8;
 /// Of a row of a register: what an instruction takes of k, or that many sums.
 static constexpr int64_t kRowBytes = 64, kRowSums = 16;
 
+/// Fewer are as fast without.
+static constexpr int64_t kLeastUnits = kRegisterUnits / 2;
+
 bool tcc::cpu::usesTileRegisters(const Arithmetic &arithmetic, VectorUnit unit,
                                  Value units) {
-  std::optional<int64_t> known = units ? constantOf(units) : std::nullopt;
   return unit.hasTileRegisters && arithmetic.packing.group == 2 &&
-         arithmetic.sum.isF32() &&
-         known.value_or(kRegisterUnits) >= kRegisterUnits;
+         arithmetic.sum.isF32() && constantOf(units).value_or(0) >= kLeastUnits;
 }
 
 static void call(KernelBuilder &b, StringRef instruction, ValueRange operands) {
@@ -57,7 +58,7 @@ class RegisterTile {
 public:
   RegisterTile(KernelBuilder &b, const MatrixTile &tile,
                const RegisterRows &rows)
-      : b(b), tile(tile) {
+      : b(b), tile(tile), rows(rows) {
     starts.push_back(b.index(0));
     if (rows.second)
       starts.push_back(rows.second);
@@ -66,16 +67,21 @@ public:
   }
 
   void emit();
-  Value whole; ///< units of k that instructions take
 
 private:
   KernelBuilder &b;
   const MatrixTile &tile;
+  const RegisterRows &rows;
   SmallVector<Value> starts; // of the rows of each register
+  Value whole;               // units of k in whole instructions
 
   void emitColumns(int64_t first, int64_t count);
   void startSums(int64_t first, int64_t count);
-  void multiply(Value k, int64_t first, int64_t count);
+  void loadRows(Memory from, Value at, Value stride);
+  void multiplyColumns(Memory from, Value at, Value stride, int64_t count);
+  void multiplyLast(int64_t first, int64_t count);
+  /// For each instruction's k: where those are in a row, and their number.
+  void forEachStep(function_ref<void(Value at, Value k)> body);
   void prefetchAhead(Value k);
   void move(StringRef instruction, int64_t number, Memory memory, Value at,
             Value stride);
@@ -138,19 +144,20 @@ void RegisterTile::prefetchAhead(Value k) {
   }
 }
 
-/// One instruction for each register of sums. A register of the left operand is
-/// loaded once, those of the right one take turns.
-void RegisterTile::multiply(Value k, int64_t first, int64_t count) {
-  for (auto [r, start] : llvm::enumerate(starts)) {
-    Value row = b.add(tile.lhs.offset, b.mul(start, tile.lhs.laneStride));
-    move("tileloadd64", kFirstLhs + r, tile.lhs.base, b.add(row, k),
-         tile.lhs.laneStride);
-  }
-  Value panelRow = b.add(tile.rhs.offset, b.mul(k, tile.rhs.kStride));
+/// Registers of the left operand, whose rows start at `at`.
+void RegisterTile::loadRows(Memory from, Value at, Value stride) {
+  for (auto [r, start] : llvm::enumerate(starts))
+    move("tileloadd64", kFirstLhs + r, from, b.add(at, b.mul(start, stride)),
+         stride);
+}
+
+/// One instruction for each register of sums. Registers of the right operand,
+/// whose rows are `stride` apart, take turns.
+void RegisterTile::multiplyColumns(Memory from, Value at, Value stride,
+                                   int64_t count) {
   for (int64_t v = 0; v < count; ++v) {
     int64_t rhs = kFirstRhs + v % (kRegisters - kFirstRhs);
-    move("tileloadd64", rhs, tile.rhs.base,
-         b.add(panelRow, b.index(first + v * kRowSums)), tile.rhs.kStride);
+    move("tileloadd64", rhs, from, b.add(at, b.index(v * kRowSums)), stride);
     for (size_t r = 0; r < starts.size(); ++r)
       call(b, "tdpbf16ps",
            {registerOf(b, r * count + v), registerOf(b, kFirstLhs + r),
@@ -158,13 +165,41 @@ void RegisterTile::multiply(Value k, int64_t first, int64_t count) {
   }
 }
 
+/// What k no whole instruction takes, if there are any.
+void RegisterTile::multiplyLast(int64_t first, int64_t count) {
+  if (!rows.lastOfRows)
+    return;
+  b.when(b.less(whole, tile.depth), [&] {
+    loadRows(rows.lastOfRows, b.index(0), b.index(kRegisterUnits));
+    multiplyColumns(rows.lastOfColumns, b.index(first), b.index(kPanelColumns),
+                    count);
+  });
+}
+
+void RegisterTile::forEachStep(function_ref<void(Value, Value)> body) {
+  Value zero = b.index(0), step = b.index(kRegisterUnits);
+  const RegisterRuns &runs = rows.runs;
+  if (runs.count == 0)
+    return b.loop(zero, whole, step, [&](Value k) { body(k, k); });
+  Value length = b.index(runs.length);
+  b.loop(b.index(runs.count), [&](Value run) {
+    Value offset = runs.offset(b, run), first = b.mul(run, length);
+    b.loop(zero, length, step,
+           [&](Value k) { body(b.add(offset, k), b.add(first, k)); });
+  });
+}
+
 void RegisterTile::emitColumns(int64_t first, int64_t count) {
   startSums(first, count);
-  b.loop(b.index(0), whole, b.index(kRegisterUnits), [&](Value k) {
+  forEachStep([&](Value at, Value k) {
     if (first == 0)
       prefetchAhead(k);
-    multiply(k, first, count);
+    loadRows(tile.lhs.base, b.add(tile.lhs.offset, at), tile.lhs.laneStride);
+    Value column = b.add(tile.rhs.offset, b.index(first));
+    multiplyColumns(tile.rhs.base, b.add(column, b.mul(k, tile.rhs.kStride)),
+                    tile.rhs.kStride, count);
   });
+  multiplyLast(first, count);
   forEachSum(first, count, [&](int64_t number, Value row, int64_t column) {
     move("tilestored64", number, tile.into,
          sumPosition(tile.intoOffset, row, column), b.index(kPanelColumns));
@@ -178,25 +213,33 @@ void RegisterTile::emit() {
     emitColumns(v * kRowSums, std::min(step, vectors - v));
 }
 
+void tcc::cpu::packLastUnits(KernelBuilder &b, Memory row, Value depth,
+                             Memory into) {
+  Value units = b.index(kRegisterUnits);
+  Value taken = b.sub(units, b.rem(depth, units)); // by instructions before
+  // Fewer than an instruction takes have nothing before them.
+  Value none = b.lanesBelow(kRegisterUnits, taken);
+  Value all = b.lanesBelow(kRegisterUnits, units);
+  Value left = b.create<arith::XOrIOp>(none, all);
+  Value zero = b.zero(VectorType::get(kRegisterUnits, row.element));
+  b.store(b.loadMasked(row, b.sub(depth, units), left, zero), into, b.index(0));
+}
+
+void tcc::cpu::packLastUnits(KernelBuilder &b, const PanelView &panel,
+                             int64_t columns, Value depth, int64_t count,
+                             Memory into) {
+  for (int64_t i = 0; i < count; ++i) {
+    Value k = b.sub(depth, b.index(count - i));
+    Value from = b.add(panel.offset, b.mul(k, panel.kStride));
+    Value to = b.index((kRegisterUnits - count + i) * kPanelColumns);
+    for (int64_t v = 0; v < columns; v += kRowSums) {
+      Value x = b.loadVector(panel.base, b.add(from, b.index(v)), kRowSums);
+      b.store(x, into, b.add(to, b.index(v)));
+    }
+  }
+}
+
 void tcc::cpu::emitRegisterTile(KernelBuilder &b, const MatrixTile &tile,
-                                const RegisterRows &rows, Arithmetic arithmetic,
-                                VectorUnit unit) {
-  RegisterTile registers(b, tile, rows);
-  registers.emit();
-  Value whole = registers.whole;
-  if (constantOf(b.sub(tile.depth, whole)) == 0)
-    return;
-  MatrixTile rest = tile;
-  rest.lhs.offset = b.add(rest.lhs.offset, whole);
-  rest.rhs.offset = b.add(rest.rhs.offset, b.mul(whole, rest.rhs.kStride));
-  rest.depth = b.sub(tile.depth, whole);
-  rest.rows = rows.second ? kRegisterTileRows : rows.count;
-  rest.lastRow = rows.last;
-  rest.unroll = 1;
-  rest.from = tile.into;
-  rest.fromOffset = tile.intoOffset;
-  rest.isFirst = {};
-  rest.ahead = {};
-  b.when(b.less(whole, tile.depth),
-         [&] { emitTile(b, rest, arithmetic, unit); });
+                                const RegisterRows &rows) {
+  RegisterTile(b, tile, rows).emit();
 }

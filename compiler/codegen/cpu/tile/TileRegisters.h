@@ -7,9 +7,9 @@
 //
 // An instruction takes 32 k: the even ones are one chain of fused
 // multiply-adds, the odd ones another, and the sum of both joins that of the k
-// before. What k are left go on as they do without the registers. So bits
-// depend on the operands alone, but they are not those of other variants. As
-// with AVX512-BF16, denormals are taken as zeros.
+// before. What k are left are the last ones of an instruction whose operands
+// are zeros otherwise. So bits depend on the operands alone, but they are not
+// those of other variants. As with AVX512-BF16, denormals are taken as zeros.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_COMPILER_CODEGEN_CPU_TILE_TILEREGISTERS_H
@@ -19,8 +19,8 @@
 
 namespace tcc::cpu {
 
-/// Whether products of so many units of k, null: of enough, are computed in
-/// tile registers.
+/// Whether products of so many units of k are computed in tile registers: if
+/// they are known, and fill half an instruction.
 bool usesTileRegisters(const Arithmetic &arithmetic, VectorUnit unit,
                        Value units);
 
@@ -32,18 +32,35 @@ void configureTileRegisters(KernelBuilder &b, Value rows);
 /// operating system more.
 void releaseTileRegisters(KernelBuilder &b);
 
-/// Which rows of a MatrixTile the registers hold.
-struct RegisterRows {
-  int64_t count; ///< of the first register, as configured, or as many as fit
-  Value second =
-      {};          ///< where those of the other one start; null: there is none
-  Value last = {}; ///< of the rows that are wanted
+/// The k of rows as runs of whole instructions, if `count` > 0.
+struct RegisterRuns {
+  int64_t count = 0, length = 0; ///< units of a run
+  /// Where a run begins in each row.
+  std::function<Value(KernelBuilder &, Value run)> offset = {};
 };
 
-/// As emitTile; `tile` has neither runs nor fewer rows than `rows` says.
+/// Which rows of a MatrixTile the registers hold.
+struct RegisterRows {
+  /// Where those of the other register start; null: there is none.
+  Value second = {};
+  RegisterRuns runs = {};
+  /// What is left of k as packLastUnits leaves it, for the rows from the first
+  /// one on, and for the columns. Null: whole instructions take all k.
+  Memory lastOfRows = {}, lastOfColumns = {};
+};
+
+/// Stores what whole instructions leave of `depth` units of a row, behind
+/// zeros.
+void packLastUnits(KernelBuilder &b, Memory row, Value depth, Memory into);
+
+/// The same of a panel that stands at its first k: rows of kPanelColumns. Zeros
+/// are there already.
+void packLastUnits(KernelBuilder &b, const PanelView &panel, int64_t columns,
+                   Value depth, int64_t count, Memory into);
+
+/// As emitTile; `tile` has no runs of its own, nor fewer rows than `rows` says.
 void emitRegisterTile(KernelBuilder &b, const MatrixTile &tile,
-                      const RegisterRows &rows, Arithmetic arithmetic,
-                      VectorUnit unit);
+                      const RegisterRows &rows);
 
 } // namespace tcc::cpu
 

@@ -1,7 +1,8 @@
 // RUN: tcc-opt %s --tcc-set-target=name=cuda --tcc-mix-precision --tcc-simplify | FileCheck %s
 // RUN: tcc-opt %s --tcc-mix-precision --tcc-simplify | FileCheck %s --check-prefix=HOST
 
-// On a device matrices of attention are narrow, where tensor cores take them. The
+// Matrices of attention are narrow, those of its gradients on a device, where tensor
+// cores take them. The
 // mask stays wide, and what is exponentiated: normalizers are stored so.
 // CHECK-LABEL: func @matrices
 // CHECK-SAME:    %[[X:.+]]: tensor<2x8x64xf32>, %[[M:.+]]: tensor<1x8x8xf32>

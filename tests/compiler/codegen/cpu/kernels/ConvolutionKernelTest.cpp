@@ -85,6 +85,30 @@ TEST_F(ConvolutionKernelTest, convolutionsOfPairs) {
                        makeWindow("7, 7", "2, 2", "3, 3", "1, 1"));
 }
 
+/// Channels that fill tile registers: windows share what is copied with the
+/// padding, over rows, images and blocks of 1 to 3 axes.
+TEST_F(ConvolutionKernelTest, convolutionsOfPaddedPairs) {
+  auto checkPadded = [&](const std::string &x, const std::string &filter,
+                         const std::string &y, const std::string &window) {
+    checkConvolution(KernelKind::contraction, x, filter, y,
+                     "packed_filter, channels_last, filters = 20 : i64, "
+                     "groups = 1 : i64, " +
+                         window);
+  };
+  std::string three = makeWindow("3, 3", "1, 1", "1, 1", "1, 1");
+  checkPadded("3x9x11x32xbf16", "1x1x288x32xbf16", "3x9x11x20xf32", three);
+  checkPadded("1x31x29x64xbf16", "1x1x576x32xbf16", "1x31x29x20xf32", three);
+  // Uneven padding and dilated taps.
+  checkPadded("2x13x14x32xbf16", "1x1x192x32xbf16", "2x11x13x20xf32",
+              "window = array<i64: 2, 3>, strides = array<i64: 1, 1>, "
+              "pad_low = array<i64: 1, 0>, pad_high = array<i64: 0, 3>, "
+              "dilations = array<i64: 3, 2>");
+  checkPadded("2x40x32xbf16", "1x1x160x32xbf16", "2x42x20xf32",
+              makeWindow("5", "1", "3", "1"));
+  checkPadded("1x5x6x9x32xbf16", "1x1x864x32xbf16", "1x5x6x9x20xf32",
+              makeWindow("3, 3, 3", "1, 1, 1", "1, 1, 1", "1, 1, 1"));
+}
+
 TEST_F(ConvolutionKernelTest, convolutionsOfComputedPairs) {
   check(KernelKind::contraction,
         R"(
