@@ -52,6 +52,9 @@ public:
   void convert(Operation *op) {
     if (auto conv = dyn_cast<ConvOp>(op))
       convertConvolution(conv);
+    else if (auto reshape = dyn_cast<ReshapeOp>(op);
+             reshape && convertShuffle(reshape))
+      return;
     else if (op->getNumResults() == 1)
       moveTransposeBehind(op);
   }
@@ -66,6 +69,7 @@ private:
                                      ArrayRef<int64_t> permutation);
   void replace(Operation *op, const PermutedResult &result);
   void convertConvolution(ConvOp op);
+  bool convertShuffle(ReshapeOp op);
   void moveTransposeBehind(Operation *op);
   void moveTransposeBehind(Operation *op, TransposeOp moved);
   PermutedResult permute(OpBuilder &builder, Operation *op, ValueRange operands,
@@ -167,6 +171,56 @@ bool Converter::isMovable(TransposeOp op) const {
   auto last = getChannelsLastPermutation(std::max<int64_t>(rank, 2));
   return rank >= 4 &&
          ArrayRef(invertPermutationVector(last)) == op.getPermutation();
+}
+
+/// The order of the axes of `x` in which those that `op` merges into the
+/// channels come last; nullopt if it does not only merge neighbours.
+static std::optional<SmallVector<int64_t>> getMergedLast(ReshapeOp op) {
+  Extents from = getExtents(op.getX()), to = getExtents(op.getResult());
+  SmallVector<SmallVector<int64_t>> merged;
+  size_t next = 0;
+  for (AffineExpr extent : to) {
+    SmallVector<int64_t> axes;
+    AffineExpr found = getAffineConstantExpr(1, op.getContext());
+    while (next < from.size() && (axes.empty() || !isEqual(found, extent))) {
+      found = found * from[next];
+      axes.push_back(next++);
+    }
+    if (!isEqual(found, extent))
+      return std::nullopt;
+    merged.push_back(axes);
+  }
+  if (next != from.size())
+    return std::nullopt;
+  SmallVector<int64_t> order;
+  for (int64_t axis : getChannelsLastPermutation(to.size()))
+    llvm::append_range(order, merged[axis]);
+  return order;
+}
+
+/// Pixels or channels that are shuffled: split axes change places and are
+/// merged. The transpose that this takes leaves the channels last if they come
+/// to it so.
+bool Converter::convertShuffle(ReshapeOp op) {
+  auto shuffle = op.getX().getDefiningOp<TransposeOp>();
+  if (!shuffle || !shuffle->hasOneUse() || getRank(op.getResult()) < 3 ||
+      getRank(op.getResult()) >= getRank(op.getX()))
+    return false;
+  auto moved = shuffle.getX().getDefiningOp<TransposeOp>();
+  auto order = getMergedLast(op);
+  if (!moved || !movable.contains(moved) || !order)
+    return false;
+  auto whole = applyPermutation(
+      applyPermutation(moved.getPermutation(), shuffle.getPermutation()),
+      ArrayRef(*order));
+  OpBuilder builder(op);
+  Value last =
+      builder.create<TransposeOp>(shuffle.getLoc(), moved.getX(), whole);
+  PermutedResult result = op.permute(builder, last, *order);
+  if (!result.value)
+    return false;
+  replace(op, result);
+  return true;
 }
 
 void Converter::moveTransposeBehind(Operation *op) {

@@ -145,7 +145,9 @@ def ChannelsLastPass : TccGraphPass<"channels-last"> {
     ones between transposes; a transpose back moves behind the ops that read it,
     through PermutableOpInterface and pointwise ops, until it meets the transpose
     before the next convolution. Norms become their formulas there: their rows
-    are axes that lie apart. It stays where going on would move more bytes.
+    are axes that lie apart. Where pixels or channels are shuffled, the transpose
+    that does so leaves the channels last. It stays where going on would move
+    more bytes.
     Depthwise convolutions stay as they are where their filters would not fill a
     vector, or one channel has many.
 

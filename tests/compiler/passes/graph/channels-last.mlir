@@ -81,3 +81,25 @@ func.func @tokens(%x: tensor<1x8x2x3xf32>) -> tensor<1x6x8xf32> {
   %t = graph.transpose %r [0, 2, 1] : (tensor<1x8x6xf32>) -> tensor<1x6x8xf32>
   return %t : tensor<1x6x8xf32>
 }
+
+// Channels become pixels (pixel shuffle): they are moved once, and stay last.
+// CHECK-LABEL: func @shuffled_pixels
+// CHECK:         %[[C:.+]] = graph.conv {{.*}} -> tensor<1x2x3x8xf32>
+// CHECK:         %[[Y:.+]] = graph.relu %[[C]]
+// CHECK:         %[[S:.+]] = graph.reshape %[[Y]] {{.*}} -> tensor<1x2x3x2x2x2xf32>
+// CHECK:         %[[T:.+]] = graph.transpose %[[S]] [0, 1, 4, 2, 5, 3]
+// CHECK:         %[[R:.+]] = graph.reshape %[[T]] {{.*}} -> tensor<1x4x6x2xf32>
+// CHECK:         graph.transpose %[[R]] [0, 3, 1, 2]
+func.func @shuffled_pixels(%x: tensor<1x8x2x3xf32>) -> tensor<1x2x4x6xf32> {
+  %w = graph.weight "w" : tensor<8x8x1x1xf32>
+  %c = graph.conv %x, %w {filters = 8, groups = 1, window = array<i64: 1, 1>,
+    strides = array<i64: 1, 1>, pad_low = array<i64: 0, 0>,
+    pad_high = array<i64: 0, 0>, dilations = array<i64: 1, 1>}
+    : (tensor<1x8x2x3xf32>, tensor<8x8x1x1xf32>) -> tensor<1x8x2x3xf32>
+  %s = graph.reshape %c : (tensor<1x8x2x3xf32>) -> tensor<1x2x2x2x2x3xf32>
+  %t = graph.transpose %s [0, 1, 4, 2, 5, 3]
+    : (tensor<1x2x2x2x2x3xf32>) -> tensor<1x2x2x2x3x2xf32>
+  %r = graph.reshape %t : (tensor<1x2x2x2x3x2xf32>) -> tensor<1x2x4x6xf32>
+  %y = graph.relu %r : (tensor<1x2x4x6xf32>) -> tensor<1x2x4x6xf32>
+  return %y : tensor<1x2x4x6xf32>
+}
