@@ -38,9 +38,10 @@ enum class TargetStage {
 
 /// What a target can do.
 struct TargetCapabilities {
-  /// Attention of matrices of 16 bits.
-  bool hasNarrowAttention = false;
-  /// And its gradients, all on units for matrix products.
+  /// Kernels of attention multiply matrices of bf16.
+  bool hasBf16Attention = false;
+  /// Attention and its gradients have kernels for matrices of 16 bits, on units
+  /// for matrix products.
   bool hasTensorAttention = false;
   /// Libraries of matrix products, see Target::isOfLibrary.
   bool hasLibraries = false;

@@ -112,8 +112,8 @@ uint32_t savedState() {
   return eax;
 }
 
-/// Linux gives a process the registers for tiles when it first asks for them,
-/// its threads with it.
+/// Linux gives a process, with all its threads, the registers for tiles when it
+/// first asks for them.
 bool mayUseTiles() {
   constexpr long kRequestPermission = 0x1023, kTileData = 18;
   static const bool isPermitted =

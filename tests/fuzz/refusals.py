@@ -5,6 +5,7 @@ Every refusal leaves no output file and says something in plain lines.
 
 import json
 import os
+import re
 import struct
 import subprocess
 import tempfile
@@ -220,7 +221,11 @@ def read_features():
     with open("/proc/cpuinfo") as stream:
         flags = next(line for line in stream if line.startswith("flags")).split()
     names = {"abm": "lzcnt", "bmi1": "bmi", "pni": "sse3"}
-    return {names.get(flag, flag).replace("_", "").replace(".", "") for flag in flags}
+    return {plain_name(names.get(flag, flag)) for flag in flags}
+
+
+def plain_name(feature):
+    return re.sub("[-_.]", "", feature)
 
 
 def check_cpus(r):
@@ -237,7 +242,7 @@ def check_cpus(r):
         r.tally.check(f"{cpus}: runs or exit 8", run.code == 0 or lacks, run.err)
         info = json.loads(run_tool("tcc-run", "info", package, "--json").out)
         sizes.append((info["weights"], info["weight_bytes"]))
-        needed = [{f.replace(".", "") for f in row["features"]} for row in info["variants"]]
+        needed = [{plain_name(f) for f in row["features"]} for row in info["variants"]]
         lacking.append(all(features - read_features() for features in needed))
     r.tally.check("a lacking CPU is refused", refused == lacking, f"{refused}, not {lacking}")
     r.tally.check("a fitting variant is taken", not refused[2], str(refused))

@@ -3,6 +3,7 @@
 #include "compiler/codegen/cpu/kernels/KernelEmitter.h"
 #include "compiler/codegen/cpu/object/EmitObjects.h"
 #include "compiler/codegen/cpu/object/ObjectEmitter.h"
+#include "compiler/codegen/region/RegionFrame.h"
 #include "compiler/passes/graph/Passes.h"
 #include "tcc/compiler.h"
 
@@ -74,12 +75,26 @@ FailureOr<Object> CpuEmitter::compile(exec::KernelOp kernel, StringRef name,
   return emitCode(loops->get(), cpu, cpu.getVectorBytes(), form);
 }
 
+/// Whether `kernel` has a product of matrices of bf16: only those take tile
+/// registers.
+static bool multipliesBf16(exec::KernelOp kernel) {
+  auto fused = cast<graph::FusedOp>(kernel.getComputation());
+  Operation *product = codegen::getAnchor(fused);
+  return product &&
+         isa<graph::ProductOpInterface, graph::AttentionOpInterface>(product) &&
+         llvm::any_of(product->getOperandTypes(), [](Type type) {
+           return getElementTypeOrSelf(type).isBF16();
+         });
+}
+
 FailureOr<std::vector<CodeVariant>>
 CpuEmitter::emit(ModuleOp module, const EmitResources &resources,
                  std::vector<std::string> & /*notes*/) {
   codegen::Kernels kernels = codegen::getKernels(module, target);
   std::vector<CodeVariant> variants;
-  for (const Cpu &cpu : cpus) {
+  bool multiplies = llvm::any_of(kernels, multipliesBf16);
+  for (const Cpu &named : cpus) {
+    const Cpu cpu = multiplies ? named : named.withoutTileRegisters();
     auto make = [&](exec::KernelOp kernel, StringRef name) {
       return compile(kernel, name, cpu, CodeForm::Object);
     };
@@ -138,7 +153,7 @@ const Machine &CpuTarget::getMachine() const { return kMachine; }
 const TargetCapabilities &CpuTarget::getCapabilities() const {
   // A message takes 50 us at 1 GB/s between hosts.
   static constexpr TargetCapabilities capabilities = {
-      .hasNarrowAttention = true,
+      .hasBf16Attention = true,
       .sumsInChains = true,
       .hasExactSums = true,
       .sharesElementwise = true,

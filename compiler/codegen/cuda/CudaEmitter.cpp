@@ -218,8 +218,9 @@ CudaEmitter::emulate(ModuleOp module, const EmitResources &resources) const {
   };
   StringRef settings =
       emulation == Emulation::Race ? "emulated, checked" : "emulated";
-  return cpu::emitImage(module, codegen::getKernels(module, target), host,
-                        "emulated", settings, resources, make);
+  return cpu::emitImage(module, codegen::getKernels(module, target),
+                        host.withoutTileRegisters(), "emulated", settings,
+                        resources, make);
 }
 
 FailureOr<std::vector<CodeVariant>>

@@ -78,7 +78,6 @@ const Machine &CudaTarget::getMachine() const { return kMachine; }
 const TargetCapabilities &CudaTarget::getCapabilities() const {
   // A message takes 20 us at 100 GB/s between GPUs.
   static constexpr TargetCapabilities capabilities = {
-      .hasNarrowAttention = true,
       .hasTensorAttention = true,
       .hasLibraries = true,
       .hasTf32 = true,

@@ -292,7 +292,13 @@ void KernelBuilder::prefetchForStore(Memory to, Value at) {
   create<LLVM::Prefetch>(address(to, at), write, firstLevel, data);
 }
 
+/// In the entry block: the stack grows with each alloca in a loop.
 Memory KernelBuilder::allocate(Type element, int64_t count) {
+  InsertionGuard guard(*this);
+  Operation *function = getInsertionBlock()->getParentOp();
+  while (!isa<FunctionOpInterface>(function))
+    function = function->getParentOp();
+  setInsertionPointToStart(&function->getRegion(0).front());
   Value size = create<LLVM::ConstantOp>(getI64Type(), count);
   auto pointer = LLVM::LLVMPointerType::get(getContext());
   return {create<LLVM::AllocaOp>(pointer, element, size, kTensorAlignment),

@@ -103,7 +103,8 @@ public:
   void prefetch(Memory from, Value at, CacheLevel level);
   /// Brings the element into the first level for a store; it need not exist.
   void prefetchForStore(Memory to, Value at);
-  /// `count` elements on the stack; call it outside of loops.
+  /// `count` elements on the stack until the kernel returns. In a loop they are
+  /// the same for all iterations.
   Memory allocate(mlir::Type element, int64_t count);
   /// The memory from element `offset` on.
   Memory from(Memory memory, Value offset) {

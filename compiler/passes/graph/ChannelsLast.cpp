@@ -217,8 +217,10 @@ bool Converter::convertShuffle(ReshapeOp op) {
   Value last =
       builder.create<TransposeOp>(shuffle.getLoc(), moved.getX(), whole);
   PermutedResult result = op.permute(builder, last, *order);
-  if (!result.value)
+  if (!result.value) {
+    last.getDefiningOp()->erase();
     return false;
+  }
   replace(op, result);
   return true;
 }

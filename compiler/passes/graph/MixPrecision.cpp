@@ -508,12 +508,10 @@ struct MixPrecisionPass : impl::MixPrecisionPassBase<MixPrecisionPass> {
     SmallVector<Operation *> products;
     for (Operation *op : ops) {
       Precision precision = getPrecision(op);
-      bool isNarrow =
-          precision == Precision::narrow ||
-          (precision == Precision::narrow_attention &&
-           able.hasNarrowAttention) ||
-          (precision == Precision::narrow_tensor_attention &&
-           able.hasTensorAttention);
+      bool isNarrow = precision == Precision::narrow ||
+                      (precision == Precision::narrow_attention &&
+                       able.hasBf16Attention && type == "bf16") ||
+                      (isProduct(precision) && able.hasTensorAttention);
       if (!isNarrow || !isWide(op->getOperand(0)))
         continue;
       if (kept.contains(op))

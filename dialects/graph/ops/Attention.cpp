@@ -36,7 +36,7 @@ bool tcc::graph::takesTensorCores(AttentionOpInterface op) {
   return (type.isF16() || type.isBF16()) && fitsTensorCores(op);
 }
 
-/// `precision` if kernels of narrow matrices take them.
+/// `precision` if matrices are such that kernels of narrow ones take them.
 static Precision getAttentionPrecision(AttentionOpInterface op,
                                        Precision precision) {
   return fitsTensorCores(op) ? precision : Precision::keep;

@@ -67,7 +67,7 @@ struct MatrixSource {
   std::function<Value(KernelBuilder &, Value batch)> offset;
   Value panelStride; // of panels
   ElementFunction element;
-  /// Of k, where Columns may not fill the last unit.
+  /// Rows of k, where Columns may not fill the last unit.
   Value rows = {};
 };
 

@@ -38,6 +38,8 @@ ProductPlan::ProductPlan(FusedOp region)
                          .sharesRows = padded.has_value(),
                          .packing = packing};
   blocking = {region, chooseBlocks(sizes), sizes};
+  if (padded)
+    padded->windows = blocking->m;
   planes = matchPlanes();
   planeRows = choosePlanes(region);
 }
@@ -418,8 +420,8 @@ FailureOr<TaskPlan> ProductPlan::describe() const {
     plan.scratchBytes =
         contractionScratchBytes(*blocking, sum, getPackedLhs(), getPackedRhs());
     if (padded)
-      plan.scratchBytes = std::max(plan.scratchBytes,
-                                   padded->getScratchBytes(blocking->m));
+      plan.scratchBytes =
+          std::max(plan.scratchBytes, padded->getScratchBytes());
     return blocking.describe(plan);
   }
   // Blocks are what may be chosen instead.

@@ -14,6 +14,14 @@ bool Cpu::hasFeature(llvm::StringRef feature) const {
   return llvm::is_contained(features, feature);
 }
 
+Cpu Cpu::withoutTileRegisters() const {
+  Cpu cpu = *this;
+  llvm::erase_if(cpu.features, [](llvm::StringRef feature) {
+    return feature.starts_with("amx");
+  });
+  return cpu;
+}
+
 std::string Cpu::getFeatureString() const {
   std::vector<std::string> enabled;
   for (const std::string &feature : features)

@@ -27,6 +27,9 @@ struct Cpu {
     return hasFeature("amx-tile") && hasFeature("amx-bf16") &&
            hasFeature("avx512bf16");
   }
+  /// The same CPU for code that has no use for tile registers: it runs where an
+  /// operating system does not give them.
+  Cpu withoutTileRegisters() const;
   /// "+avx2,+fma,..." for LLVM.
   std::string getFeatureString() const;
 };

@@ -18,24 +18,17 @@ int64_t Blocking::getTileRows() const {
   return isOfUnits ? llvm::alignTo(m, kRegisterTileRows) : m;
 }
 
-bool Blocking::suitsDepth(int64_t depth) const {
-  return depth % k == 0 || depth % k >= getDepthUnit();
-}
-
 /// Blocks of like depths.
 static void splitDepth(Blocking &block, int64_t k, int64_t most) {
   // Half as much again costs less than sums that come and go.
   block.isWholeDepth = k <= most + most / 2;
   int64_t blocks = block.isWholeDepth ? 1 : llvm::divideCeil(k, most);
   block.k = std::max<int64_t>(1, llvm::divideCeil(k, blocks));
-  if (block.isWholeDepth)
-    return;
-  block.k = llvm::alignTo(block.k, block.getDepthUnit());
-  while (!block.suitsDepth(k))
-    block.k += block.getDepthUnit();
+  if (!block.isWholeDepth)
+    block.k = llvm::alignTo(block.k, block.getDepthUnit());
 }
 
-/// Of a product: enough for several threads.
+/// Tasks of a product that are enough for several threads.
 static constexpr int64_t kTasksWanted = 16;
 
 /// Halves the one block of a product that is worth two threads: its columns or,
@@ -69,8 +62,8 @@ Blocking chooseBlocking(const ContractionSizes &sizes) {
   const int64_t rowUnit = block.getRowUnit();
   // The more rows, the less is copied twice.
   if (sizes.sharesRows && sizes.m)
-    block.m =
-        std::clamp<int64_t>(*sizes.m / kTasksWanted, block.m, 3 * block.m);
+    block.m = std::clamp<int64_t>(*sizes.m / kTasksWanted, block.m,
+                                  kSharedRows * block.m);
   // Blocks of like heights, so that tasks are alike.
   if (sizes.m && *sizes.m > 0)
     block.m = llvm::divideCeil(*sizes.m, llvm::divideCeil(*sizes.m, block.m));
@@ -160,8 +153,6 @@ std::optional<Blocking> resizeBlocks(Blocking blocking, const BlockSizes &to,
   blocking.m = to.m, blocking.n = to.n, blocking.k = to.k;
   blocking.unroll = to.unroll;
   blocking.isWholeDepth = sizes.k && to.k >= *sizes.k;
-  if (sizes.k && !blocking.suitsDepth(std::max<int64_t>(*sizes.k, 1)))
-    return std::nullopt;
   if (blocking.isDeep) {
     blocking.joinedTasks = 1;
     shareDeepBlocks(blocking, *sizes.m, *sizes.n);

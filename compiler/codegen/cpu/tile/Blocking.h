@@ -12,10 +12,12 @@ namespace tcc::cpu {
 inline constexpr int64_t panelRows = 6; // twice as many of narrow products
 using graph::kPanelColumns;
 inline constexpr int64_t narrowColumns = 32;
-/// Of a tile in registers for tiles (TileRegisters.h), if there are any: rows
-/// of a register and of a tile, units in k of an instruction.
+/// Rows of a register for tiles and of a tile of two of them, and units in k of
+/// an instruction (TileRegisters.h).
 inline constexpr int64_t kRegisterRows = 16, kRegisterTileRows = 32;
 inline constexpr int64_t kRegisterUnits = 16;
+/// Blocks of rows that share what a task copies have up to so many times more.
+inline constexpr int64_t kSharedRows = 3;
 
 /// What is known of the sizes when the kernel is planned.
 struct ContractionSizes {
@@ -73,8 +75,6 @@ struct Blocking {
   int64_t getDepthUnit() const { return isOfUnits ? kRegisterUnits : 1; }
   /// Rows of a block with those that fill up its last tile.
   int64_t getTileRows() const;
-  /// Whether blocks divide so many k into depths that are worth an instruction.
-  bool suitsDepth(int64_t depth) const;
   BlockSizes getSizes() const { return {m, n, k, unroll}; }
 };
 

@@ -42,8 +42,7 @@ public:
 private:
   KernelBuilder &b;
   const Contraction &c;
-  /// Of a register for tiles; null where there are none.
-  Value registerRows;
+  Value registerRows; ///< as in Contraction; null: no register is used
   Memory sums, lhsPanels, rhsPanels; // in the worker's scratch
   /// What whole instructions leave of k, of the block's rows and of a panel of
   /// columns; null where that is nothing.
@@ -52,8 +51,8 @@ private:
 
   // The block of a task or of several.
   Value batch, firstRow, rowCount, firstColumn, columnCount;
-  Value firstPosition,
-      tileRows; // rows of tiles: positions, where there are any
+  // Rows of tiles are positions, where there are any.
+  Value firstPosition, tileRows;
   PanelView lhs, rhs;
   Value hasNewColumns; // null: always
   // The block of k.

@@ -93,8 +93,9 @@ struct Contraction {
   PrefetchFunction prefetchResults = {};
   Blocking blocking = {};
   VectorUnit unit = {};
-  /// Of each tile register, which the caller has configured and releases; null:
-  /// emitContraction does. At most as many as the left operand has in all.
+  /// Rows of a tile register, at most as many as the left operand has in all,
+  /// where the caller configures registers and releases them; null:
+  /// emitContraction does.
   Value registerRows = {};
 
   /// Whether products are computed in tile registers.

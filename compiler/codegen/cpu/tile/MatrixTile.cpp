@@ -102,8 +102,6 @@ SmallVector<Value> SubTile::initialSums(int64_t firstColumn) {
       }
     return sums;
   };
-  if (!tile.isFirst)
-    return load();
   return b.choose(tile.isFirst, TypeRange(zeros), [&] { return zeros; }, load);
 }
 

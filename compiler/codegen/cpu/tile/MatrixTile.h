@@ -27,7 +27,7 @@ using mlir::ValueRange;
 
 using graph::Packing;
 
-/// The vector registers of a CPU variant.
+/// The registers of a CPU variant: those for vectors, and what it has beside.
 struct VectorUnit {
   int64_t bytes = 64;
   bool hasPairProducts = false;  // of bf16, as one instruction
@@ -104,7 +104,7 @@ struct MatrixTile {
   llvm::SmallVector<Prefetch, 2> ahead = {};
   Memory from = {};
   Value fromOffset = {}; // sums of the k before; null if none are
-  Value isFirst = {};    // none are where this is true; null: nowhere
+  Value isFirst = {};    // none are where this is true
 };
 
 /// sums[i, j] += lhs[i, k] * rhs[k, j], in the order of k.

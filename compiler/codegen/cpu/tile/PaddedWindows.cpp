@@ -10,37 +10,60 @@ static constexpr int64_t kGroup = 2;
 bool PaddedWindows::isWorthwhile() const {
   constexpr double kLeastShare = 0.5;
   constexpr int64_t kMostBytes = 1 << 20;
-  double share = 1, taps = 1;
-  for (const PaddedAxis &axis : axes) {
+  double share = 1;
+  int64_t taps = 1;
+  for (auto [i, axis] : llvm::enumerate(axes)) {
     if (axis.output < 1 || axis.taps < 1)
       return false;
-    share *= double(axis.output) / double(axis.getPadded());
-    taps *= double(axis.taps);
+    share *= double(axis.output) / double(getPositions(i));
+    taps *= axis.taps;
   }
+  PaddedWindows usual = *this;
+  usual.windows = kSharedRows * Blocking().m;
   return channels % (kGroup * kRegisterUnits) == 0 && taps > 1 &&
-         share >= kLeastShare &&
-         getScratchBytes(Blocking().m + kRegisterTileRows) <= kMostBytes;
+         share >= kLeastShare && usual.getScratchBytes() <= kMostBytes;
+}
+
+static int64_t getReachOf(const PaddedAxis &axis) {
+  return (axis.taps - 1) * axis.dilation;
+}
+
+int64_t PaddedWindows::getPositions(size_t axis) const {
+  return axes[axis].output + (isInner(axis) ? getReachOf(axes[axis]) : 0);
 }
 
 int64_t PaddedWindows::getReach() const {
   int64_t reach = 0;
-  for (const PaddedAxis &axis : axes)
-    reach = reach * axis.getPadded() + axis.getReach();
+  for (auto [i, axis] : llvm::enumerate(axes))
+    if (isInner(i))
+      reach = reach * getPositions(i) + getReachOf(axis);
   return reach;
 }
 
-int64_t PaddedWindows::getScratchBytes(int64_t windows) const {
+int64_t PaddedWindows::getCopies() const {
+  int64_t copies = 1;
+  for (auto [i, axis] : llvm::enumerate(axes))
+    if (!isInner(i))
+      copies *= axis.taps;
+  return copies;
+}
+
+int64_t PaddedWindows::getCopyPositions() const {
   // Each time that an axis begins anew, what it has more than windows is
   // passed.
   int64_t positions = windows, inner = 1, pitch = 1;
-  for (const PaddedAxis &axis : llvm::reverse(axes)) {
-    inner *= axis.output;
-    positions += (windows / inner + 1) * axis.getReach() * pitch;
-    pitch *= axis.getPadded();
+  for (size_t i = axes.size(); i-- > 0;) {
+    inner *= axes[i].output;
+    positions +=
+        (windows / inner + 1) * (getPositions(i) - axes[i].output) * pitch;
+    pitch *= getPositions(i);
   }
-  // The copy has whole rows of pixels.
-  positions += getReach() + 2 * getPitch() + kRegisterTileRows;
-  return positions * channels * 2;
+  // A copy has whole rows of pixels.
+  return positions + getReach() + 2 * getPitch() + kRegisterTileRows;
+}
+
+int64_t PaddedWindows::getScratchBytes() const {
+  return getCopies() * getCopyPositions() * channels * 2;
 }
 
 namespace {
@@ -49,7 +72,8 @@ namespace {
 class WindowEmitter {
 public:
   WindowEmitter(const ConvolutionInput &input, const PaddedWindows &windows)
-      : input(input), windows(windows), pixelUnits(windows.channels / kGroup) {}
+      : input(input), windows(windows), pixelUnits(windows.channels / kGroup),
+        copyUnits(windows.getCopyPositions() * pixelUnits) {}
 
   Value positionOf(KernelBuilder &b, Value row) const;
   std::pair<Value, Value> rowAt(KernelBuilder &b, Value position) const;
@@ -59,33 +83,42 @@ public:
 private:
   ConvolutionInput input;
   PaddedWindows windows;
-  int64_t pixelUnits;
+  int64_t pixelUnits, copyUnits;
 
-  SmallVector<Value> sizes(KernelBuilder &b,
-                           int64_t (*get)(const PaddedAxis &)) const {
-    SmallVector<Value> all = {input.images};
-    for (const PaddedAxis &axis : windows.axes)
-      all.push_back(b.index(get(axis)));
-    return all;
-  }
-  static int64_t getOutput(const PaddedAxis &axis) { return axis.output; }
-  static int64_t getPadded(const PaddedAxis &axis) { return axis.getPadded(); }
-  void copyRow(KernelBuilder &b, Value number, Memory to) const;
+  /// The number of images, and those of windows or positions of each axis.
+  SmallVector<Value> countWindows(KernelBuilder &b) const;
+  SmallVector<Value> countPositions(KernelBuilder &b) const;
+  void copyRow(KernelBuilder &b, ValueRange outerTaps, Value number,
+               Memory to) const;
 };
 
 } // namespace
 
+SmallVector<Value> WindowEmitter::countWindows(KernelBuilder &b) const {
+  SmallVector<Value> counts = {input.images};
+  for (const PaddedAxis &axis : windows.axes)
+    counts.push_back(b.index(axis.output));
+  return counts;
+}
+
+SmallVector<Value> WindowEmitter::countPositions(KernelBuilder &b) const {
+  SmallVector<Value> counts = {input.images};
+  for (size_t i = 0; i < windows.axes.size(); ++i)
+    counts.push_back(b.index(windows.getPositions(i)));
+  return counts;
+}
+
 Value WindowEmitter::positionOf(KernelBuilder &b, Value row) const {
   Value position = b.index(0);
-  SmallVector<Value> at = b.delinearize(row, sizes(b, getOutput));
-  for (auto [i, size] : llvm::zip_equal(at, sizes(b, getPadded)))
+  SmallVector<Value> at = b.delinearize(row, countWindows(b));
+  for (auto [i, size] : llvm::zip_equal(at, countPositions(b)))
     position = b.add(b.mul(position, size), i);
   return position;
 }
 
 std::pair<Value, Value> WindowEmitter::rowAt(KernelBuilder &b,
                                              Value position) const {
-  SmallVector<Value> at = b.delinearize(position, sizes(b, getPadded));
+  SmallVector<Value> at = b.delinearize(position, countPositions(b));
   Value isRow = b.less(at.front(), input.images), row = at.front();
   for (auto [i, axis] :
        llvm::zip_equal(ArrayRef(at).drop_front(), windows.axes)) {
@@ -96,26 +129,29 @@ std::pair<Value, Value> WindowEmitter::rowAt(KernelBuilder &b,
   return {isRow, row};
 }
 
-/// A row of pixels of that number, with zeros around it; all zeros where it
-/// lies outside of the input.
-void WindowEmitter::copyRow(KernelBuilder &b, Value number, Memory to) const {
-  SmallVector<Value> all = sizes(b, getPadded), strides = getStrides(b, input);
+/// A row of pixels of that number, with zeros around it, for a tap of each
+/// outer axis; all zeros where it lies outside of the input.
+void WindowEmitter::copyRow(KernelBuilder &b, ValueRange outerTaps,
+                            Value number, Memory to) const {
+  SmallVector<Value> all = countPositions(b), strides = getStrides(b, input);
   all.pop_back();
   SmallVector<Value> at = b.delinearize(number, all);
   Value isInside = b.less(at.front(), input.images);
   Value source = b.mul(at.front(), strides.front());
-  for (size_t d = 0; d + 1 < windows.axes.size(); ++d) {
-    const PaddedAxis &axis = windows.axes[d];
-    Value place = b.sub(at[1 + d], b.index(axis.padLow));
+  for (size_t i = 0; i + 1 < windows.axes.size(); ++i) {
+    const PaddedAxis &axis = windows.axes[i];
+    Value place = b.sub(at[1 + i], b.index(axis.padLow));
+    if (!windows.isInner(i))
+      place = b.add(place, b.mul(outerTaps[i], b.index(axis.dilation)));
     // Unsigned, so that places before the input are outside, too.
     Value own = b.create<arith::CmpIOp>(arith::CmpIPredicate::ult, place,
                                         b.index(axis.input));
     isInside = b.createOrFold<arith::AndIOp>(isInside, own);
-    source = b.add(source, b.mul(place, strides[1 + d]));
+    source = b.add(source, b.mul(place, strides[1 + i]));
   }
   const PaddedAxis &last = windows.axes.back();
   // Positions of the row that lie in the input.
-  int64_t padded = last.getPadded();
+  int64_t padded = windows.getPitch();
   int64_t low = std::clamp<int64_t>(last.padLow, 0, padded);
   int64_t high = std::clamp<int64_t>(last.padLow + last.input, low, padded);
   Value zero = b.zero(VectorType::get(kRegisterUnits, to.element));
@@ -139,7 +175,7 @@ void WindowEmitter::copyRow(KernelBuilder &b, Value number, Memory to) const {
       [&] { clear(0, padded); });
 }
 
-/// Returns where position `first` is in the copy.
+/// Returns where position `first` is in a copy.
 Value WindowEmitter::pack(KernelBuilder &b, Value first, Value last,
                           Memory into) const {
   Value pitch = b.index(windows.getPitch());
@@ -147,8 +183,17 @@ Value WindowEmitter::pack(KernelBuilder &b, Value first, Value last,
   Value from = b.div(first, pitch);
   Value reach = b.add(last, b.index(windows.getReach()));
   Value to = b.add(b.div(reach, pitch), b.index(1));
-  b.loop(from, to, b.index(1), [&](Value number) {
-    copyRow(b, number, b.from(into, b.mul(b.sub(number, from), rowUnits)));
+  SmallVector<Value> taps;
+  for (auto [i, axis] : llvm::enumerate(windows.axes))
+    if (!windows.isInner(i))
+      taps.push_back(b.index(axis.taps));
+  b.loop(b.index(windows.getCopies()), [&](Value number) {
+    SmallVector<Value> outerTaps = b.delinearize(number, taps);
+    Memory copy = b.from(into, b.mul(number, b.index(copyUnits)));
+    b.loop(from, to, b.index(1), [&](Value row) {
+      copyRow(b, outerTaps, row,
+              b.from(copy, b.mul(b.sub(row, from), rowUnits)));
+    });
   });
   return b.mul(b.sub(first, b.mul(from, pitch)), b.index(pixelUnits));
 }
@@ -158,12 +203,17 @@ Value WindowEmitter::runOffset(KernelBuilder &b, Value run) const {
   SmallVector<Value> taps;
   for (const PaddedAxis &axis : windows.axes)
     taps.push_back(b.index(axis.taps));
-  Value position = b.index(0);
-  for (auto [tap, axis] :
-       llvm::zip_equal(b.delinearize(run, taps), windows.axes))
-    position = b.add(b.mul(position, b.index(axis.getPadded())),
-                     b.mul(tap, b.index(axis.dilation)));
-  return b.mul(position, b.index(pixelUnits));
+  Value copy = b.index(0), position = b.index(0);
+  for (auto [i, tap] : llvm::enumerate(b.delinearize(run, taps))) {
+    const PaddedAxis &axis = windows.axes[i];
+    if (windows.isInner(i))
+      position = b.add(b.mul(position, b.index(windows.getPositions(i))),
+                       b.mul(tap, b.index(axis.dilation)));
+    else
+      copy = b.add(b.mul(copy, taps[i]), tap);
+  }
+  return b.add(b.mul(copy, b.index(copyUnits)),
+               b.mul(position, b.index(pixelUnits)));
 }
 
 MatrixOperand tcc::cpu::makePaddedWindows(const ConvolutionInput &input,

@@ -5,7 +5,9 @@
 // rows of pixels are numbered through as positions, padding included, the pixel
 // that a tap reads is as many positions away for all windows. So a register
 // loads 16 windows that follow each other in one piece, whatever the tap.
-// Positions at which no window starts cost as much as others.
+// Positions at which no window starts cost as much as others. Axes before the
+// last two would make tasks copy whole planes: there is a copy for each of
+// their taps instead.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_COMPILER_CODEGEN_CPU_TILE_PADDEDWINDOWS_H
@@ -18,26 +20,30 @@ namespace tcc::cpu {
 /// A spatial axis, without steps.
 struct PaddedAxis {
   int64_t input, output, taps, dilation, padLow;
-
-  int64_t getReach() const { return (taps - 1) * dilation; }
-  /// What windows cover, with the padding.
-  int64_t getPadded() const { return output + getReach(); }
 };
 
 /// Windows over [images, axes..., channels] of bf16.
 struct PaddedWindows {
   llvm::SmallVector<PaddedAxis> axes; // outermost first
   int64_t channels;
+  int64_t windows = 0; // of a task, at most; they follow each other
 
   /// Whether copying them serves tile registers better than copying windows.
   bool isWorthwhile() const;
+  /// Whether a copy has the axis with its padding.
+  bool isInner(size_t axis) const { return axis + 2 >= axes.size(); }
+  /// Positions along an axis: of windows, and of padding if it is inner.
+  int64_t getPositions(size_t axis) const;
   /// Positions of a row of pixels.
-  int64_t getPitch() const { return axes.back().getPadded(); }
-  /// Positions from a window's first tap to its last one.
+  int64_t getPitch() const { return getPositions(axes.size() - 1); }
+  /// Positions from a window's first tap to its last one, in a copy.
   int64_t getReach() const;
-  /// Bytes of what `windows` that follow each other cover, and what registers
-  /// read behind it.
-  int64_t getScratchBytes(int64_t windows) const;
+  /// Taps of the outer axes.
+  int64_t getCopies() const;
+  /// Positions of a copy, and what registers read behind it.
+  int64_t getCopyPositions() const;
+  /// Bytes of all copies.
+  int64_t getScratchBytes() const;
 };
 
 /// The left operand of a contraction with m = images * output positions, k =

@@ -6,10 +6,10 @@ using namespace tcc::cpu;
 
 /// Registers 0 to 3 hold sums, 4 and 5 the left operand, 6 and 7 the right one.
 static constexpr int64_t kFirstLhs = 4, kFirstRhs = 6, kRegisters = 8;
-/// Of a row of a register: what an instruction takes of k, or that many sums.
+/// A row of a register: what an instruction takes of k, or that many sums.
 static constexpr int64_t kRowBytes = 64, kRowSums = 16;
 
-/// Fewer are as fast without.
+/// Products of fewer units are as fast without registers.
 static constexpr int64_t kLeastUnits = kRegisterUnits / 2;
 
 bool tcc::cpu::usesTileRegisters(const Arithmetic &arithmetic, VectorUnit unit,
@@ -40,7 +40,9 @@ void tcc::cpu::configureTileRegisters(KernelBuilder &b, Value rows) {
   };
   for (int64_t at = 0; at < kSize; ++at)
     set(at, constant(at == 0 ? 1 : 0));
-  Value own = b.createOrFold<arith::IndexCastOp>(b.getI8Type(), rows);
+  // Registers of no rows cannot be configured.
+  Value own = b.max(rows, b.index(1));
+  own = b.createOrFold<arith::IndexCastOp>(b.getI8Type(), own);
   for (int64_t i = 0; i < kRegisters; ++i) {
     set(kRowBytesAt + 2 * i, constant(kRowBytes));
     set(kRowsAt + i, i < kFirstRhs ? own : constant(kRegisterUnits));
@@ -127,8 +129,6 @@ void RegisterTile::startSums(int64_t first, int64_t count) {
   };
   if (!tile.from)
     return clear();
-  if (!tile.isFirst)
-    return load();
   b.when(tile.isFirst, clear, load);
 }
 

@@ -54,6 +54,12 @@ TEST_F(AttentionKernelTest, matricesInUnits) {
                  3e-2);
 }
 
+/// Tasks of one call take no more of the stack than one of them.
+TEST_F(AttentionKernelTest, manyTasksOfACall) {
+  checkAttention("600x20x34xbf16", "600x20x34xbf16", "600x20x16xbf16",
+                 "600x20x16xbf16", "", 3e-2);
+}
+
 TEST_F(AttentionKernelTest, rowsWithoutWeightsAreZerosIfGuarded) {
   checkAttention("2x7x16xf32", "2x9x16xf32", "2x9x16xf32", "2x7x16xf32",
                  ", guard");

@@ -175,6 +175,20 @@ TEST_F(MatrixKernelTest, dynamicRowsOfAProduct) {
           {n});
 }
 
+TEST_F(MatrixKernelTest, dynamicRowsOfAProductOfPairs) {
+  for (int64_t n : {1, 16, 37})
+    check(KernelKind::contraction, R"(
+      !a = tensor<?x54xbf16, affine_map<()[s0] -> (s0, 54)>>
+      !c = tensor<?x19xf32, affine_map<()[s0] -> (s0, 19)>>
+      module attributes {graph.symbols = [#graph.symbol<"n", 1 to 40 by 1>]} {
+        func.func @f(%a: !a, %b: tensor<54x19xbf16>) -> !c {
+          %0 = graph.matmul %a, %b : (!a, tensor<54x19xbf16>) -> !c
+          return %0 : !c
+        }
+      })",
+          {n});
+}
+
 /// By whatever plan that the target offers, an element is one chain of
 /// additions.
 TEST_F(MatrixKernelTest, anyBlocksHaveTheSameBits) {
