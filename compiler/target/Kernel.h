@@ -70,7 +70,8 @@ struct KernelOptions {
   int64_t vectorBytes = 64;
   /// An instruction of the host multiplies and adds pairs of bf16.
   bool hasPairProducts = false;
-  /// It has registers for tiles of matrices of bf16, and products of these.
+  /// The host has registers for tiles of matrices of bf16, and instructions
+  /// that multiply these.
   bool hasTileRegisters = false;
 };
 

@@ -75,7 +75,7 @@ public:
                llvm::function_ref<Value()> then,
                llvm::function_ref<Value()> otherwise);
 
-  /// The mask of lanes [0, end) of a vector; `end` may be any index.
+  /// The mask of lanes [0, end) of a vector; `end` is any of 32 bits.
   Value lanesBelow(int64_t lanes, Value end);
   Value zero(mlir::Type type);
   /// A scalar or vector with elements of type `wide`, exactly.

@@ -105,7 +105,7 @@ FailureOr<TaskPlan> planAttentionKernel(FusedOp region,
                                         plan.valueAccess.getPackedType())};
 }
 
-/// Zeros for what k there are not.
+/// `element`, and zeros from k = `depth` on.
 static ElementFunction fillUp(ElementFunction element, Value depth, Type type) {
   return [=](KernelBuilder &b, Value batch, Value lane, Value k) {
     return b.choose(

@@ -70,7 +70,7 @@ struct MatrixOperand {
   /// What is in place goes on behind the last row, up to whole tile registers,
   /// with rows that may be anything.
   bool hasSpareRows = false;
-  /// Instead of `pack`, if set, of a right operand that is in place.
+  /// If set, instead of `pack`: the right operand is in place then.
   std::optional<RowPositions> positions = {};
   /// If set, for columns of the right operand from `column` on.
   std::function<RunFilter(KernelBuilder &, Value column)> skipsRuns = {};

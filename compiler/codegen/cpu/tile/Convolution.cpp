@@ -183,26 +183,14 @@ void PatchPacker::copyWhole(Value source, Value target) {
 /// Elements [begin, end) of a run, zeros where it lies outside of the input.
 void PatchPacker::copyPart(const Run &run, Value begin, Value end,
                            Value target) {
-  auto laneType = VectorType::get(lanes, b.getI32Type());
-  SmallVector<int32_t> numbers(lanes);
-  std::iota(numbers.begin(), numbers.end(), 0);
-  Value iota = b.create<arith::ConstantOp>(
-      DenseElementsAttr::get(laneType, ArrayRef<int32_t>(numbers)));
-  auto splat = [&](Value index) {
-    Value narrow = b.createOrFold<arith::IndexCastOp>(b.getI32Type(), index);
-    return b.createOrFold<vector::SplatOp>(laneType, narrow);
-  };
   Value none = b.zero(VectorType::get(lanes, base.element));
   b.loop(begin, end, b.index(lanes), [&](Value e) {
-    auto isLess = [&](Value lane, Value than) {
-      return b.create<arith::CmpIOp>(arith::CmpIPredicate::slt, lane, than);
-    };
-    Value outside = isLess(iota, splat(b.sub(run.low, e)));
-    Value inside = isLess(iota, splat(b.sub(run.high, e)));
+    Value outside = b.lanesBelow(lanes, b.sub(run.low, e));
+    Value inside = b.lanesBelow(lanes, b.sub(run.high, e));
     inside =
         b.create<arith::SelectOp>(outside, b.zero(inside.getType()), inside);
     Value value = b.loadMasked(base, b.add(run.source, e), inside, none);
-    Value exist = isLess(iota, splat(b.sub(end, e)));
+    Value exist = b.lanesBelow(lanes, b.sub(end, e));
     b.storeMasked(value, packed, b.add(target, e), exist);
   });
 }

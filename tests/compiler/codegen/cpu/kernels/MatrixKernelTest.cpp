@@ -162,31 +162,25 @@ TEST_F(MatrixKernelTest, productsOfEachElementType) {
 }
 
 TEST_F(MatrixKernelTest, dynamicRowsOfAProduct) {
+  auto checkRows = [&](const std::string &depth, const std::string &type,
+                       int64_t n) {
+    check(KernelKind::contraction,
+          "!a = tensor<?x" + depth + "x" + type +
+              ", affine_map<()[s0] -> (s0, " + depth + ")>>\n!b = tensor<" +
+              depth + "x19x" + type + R"(>
+      !c = tensor<?x19xf32, affine_map<()[s0] -> (s0, 19)>>
+      module attributes {graph.symbols = [#graph.symbol<"n", 1 to 40 by 1>]} {
+        func.func @f(%a: !a, %b: !b) -> !c {
+          %0 = graph.matmul %a, %b : (!a, !b) -> !c
+          return %0 : !c
+        }
+      })",
+          {n});
+  };
   for (int64_t n : {1, 8, 37})
-    check(KernelKind::contraction, R"(
-      !a = tensor<?x33xf32, affine_map<()[s0] -> (s0, 33)>>
-      !c = tensor<?x19xf32, affine_map<()[s0] -> (s0, 19)>>
-      module attributes {graph.symbols = [#graph.symbol<"n", 1 to 40 by 1>]} {
-        func.func @f(%a: !a, %b: tensor<33x19xf32>) -> !c {
-          %0 = graph.matmul %a, %b : (!a, tensor<33x19xf32>) -> !c
-          return %0 : !c
-        }
-      })",
-          {n});
-}
-
-TEST_F(MatrixKernelTest, dynamicRowsOfAProductOfPairs) {
+    checkRows("33", "f32", n);
   for (int64_t n : {1, 16, 37})
-    check(KernelKind::contraction, R"(
-      !a = tensor<?x54xbf16, affine_map<()[s0] -> (s0, 54)>>
-      !c = tensor<?x19xf32, affine_map<()[s0] -> (s0, 19)>>
-      module attributes {graph.symbols = [#graph.symbol<"n", 1 to 40 by 1>]} {
-        func.func @f(%a: !a, %b: tensor<54x19xbf16>) -> !c {
-          %0 = graph.matmul %a, %b : (!a, tensor<54x19xbf16>) -> !c
-          return %0 : !c
-        }
-      })",
-          {n});
+    checkRows("54", "bf16", n);
 }
 
 /// By whatever plan that the target offers, an element is one chain of
@@ -225,6 +219,11 @@ TEST_F(MatrixKernelTest, anyBlocksHaveTheSameBits) {
              "!c = tensor<2x9x9x130xf32>",
              "graph.conv %a, %b {channels_last, filters = 130 : i64, "
              "groups = 1 : i64, " +
+                 window + "}");
+  checkPlans("!a = tensor<2x29x30x32xbf16>\n!b = tensor<1x3x288x64xbf16>\n"
+             "!c = tensor<2x29x30x130xf32>",
+             "graph.conv %a, %b {packed_filter, channels_last, "
+             "filters = 130 : i64, groups = 1 : i64, " +
                  window + "}");
   checkPlans("!a = tensor<2x20x20x24xf32>\n!b = tensor<2x20x20x70xf32>\n"
              "!c = tensor<70x3x3x24xf32>",
