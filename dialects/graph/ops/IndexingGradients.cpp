@@ -28,25 +28,140 @@ static SmallVector<int64_t> bringToFront(int64_t rank, int64_t first,
   return permutation;
 }
 
-/// Slices are added where they were read. Tuples index leading axes, so that
-/// the axis stands first.
-LogicalResult GatherOp::emitGradients(Gradients &gradients) {
-  TensorEmitter emitter(gradients.getBuilder(), getLoc());
-  Value updates = gradients.get(getResult());
-  int64_t axis = getAxis(), rank = ::getType(getX()).getRank();
+// --- gather ------------------------------------------------------------------
+
+namespace {
+
+/// For each slice of x, the places in constant indices that read it, in order:
+/// the gradient of a gather is a sum of gathers of its result's gradient. Each
+/// element of that sum is on its own, while a scatter adds one element after
+/// the other.
+class Readers {
+public:
+  /// None if indices are not constant, one is out of range, or so many read one
+  /// slice that most terms of the sum would be empty.
+  static std::optional<Readers> find(GatherOp op);
+
+  /// The sum of what each slice's readers have in `updates`, whose `axis` is
+  /// that of the indices.
+  Value add(const TensorEmitter &emitter, Value updates, int64_t axis) const;
+
+private:
+  /// A longer sum is more code than a scatter.
+  static constexpr size_t kMaxTerms = 16;
+
+  /// What reader `term` of each slice has in `updates`, 0 where it has none.
+  Value emitTerm(const TensorEmitter &emitter, Value updates, int64_t axis,
+                 size_t term) const;
+
+  std::vector<SmallVector<int64_t>> places; // a slice of x
+  size_t termCount = 0;                     // the most readers of a slice
+};
+
+} // namespace
+
+std::optional<Readers> Readers::find(GatherOp op) {
+  DenseIntElementsAttr indices;
+  auto extent = getConstant(getExtent(op.getX(), op.getAxis()));
+  if (!extent || !matchPattern(op.getIndices(), m_Constant(&indices)))
+    return std::nullopt;
+  Readers readers;
+  readers.places.resize(*extent);
+  for (auto [place, value] : llvm::enumerate(indices.getValues<APInt>())) {
+    int64_t index = value.getSExtValue();
+    if (index < 0 && !op.getNonnegative())
+      index += *extent;
+    if (index < 0 || index >= *extent)
+      return std::nullopt;
+    readers.places[index].push_back(place);
+    readers.termCount =
+        std::max(readers.termCount, readers.places[index].size());
+  }
+  // A scatter writes zeros, then reads and writes an element for each index.
+  int64_t terms = *extent * int64_t(readers.termCount);
+  if (readers.termCount == 0 || readers.termCount > kMaxTerms ||
+      terms > 2 * (*extent + indices.getNumElements()))
+    return std::nullopt;
+  return readers;
+}
+
+Value Readers::emitTerm(const TensorEmitter &emitter, Value updates,
+                        int64_t axis, size_t term) const {
+  SmallVector<int64_t> indices;
+  SmallVector<bool> isRead;
+  for (ArrayRef<int64_t> readers : places) {
+    isRead.push_back(term < readers.size());
+    indices.push_back(isRead.back() ? readers[term] : 0);
+  }
+  int64_t count = indices.size();
+  auto makeConstant = [&](Type type, auto values) {
+    auto vector = RankedTensorType::get({count}, type);
+    return emitter.emit<ConstantOp>(vector,
+                                    DenseElementsAttr::get(vector, values));
+  };
+  Value part = emitter.emit<GatherOp>(
+      updates, makeConstant(emitter.builder.getI64Type(), ArrayRef(indices)),
+      axis, /*nonnegative=*/true);
+  if (!llvm::is_contained(isRead, false))
+    return part;
+  Value flags = makeConstant(emitter.builder.getI1Type(), ArrayRef(isRead));
+  auto type = ::getType(part);
+  Extents alongAxis(type.getRank(), emitter.builder.getAffineConstantExpr(1));
+  alongAxis[axis] = emitter.builder.getAffineConstantExpr(count);
+  Value condition = emitter.emit<BroadcastOp>(
+      withElementType(type, emitter.builder.getI1Type()),
+      emitter.reshape(flags, alongAxis));
+  return emitter.emit<SelectOp>(condition, part, emitter.splat(part, 0.0));
+}
+
+Value Readers::add(const TensorEmitter &emitter, Value updates,
+                   int64_t axis) const {
+  Value sum = emitTerm(emitter, updates, axis, 0);
+  for (size_t term = 1; term < termCount; ++term)
+    sum = emitter.emit<AddOp>(sum, emitTerm(emitter, updates, axis, term));
+  return sum;
+}
+
+/// x's gradient with one axis for all of the indices.
+static Value joinIndexAxes(const TensorEmitter &emitter, Value updates,
+                           int64_t axis, Value indices) {
+  Extents extents = getExtents(updates);
+  auto first = extents.begin() + axis;
+  extents.erase(first, first + ::getType(indices).getRank());
+  extents.insert(extents.begin() + axis,
+                 emitter.builder.getAffineConstantExpr(
+                     ::getType(indices).getNumElements()));
+  return emitter.reshape(updates, extents);
+}
+
+/// Adds slices where they were read. Tuples index leading axes, so that the
+/// axis stands first.
+static Value scatterSlices(const TensorEmitter &emitter, GatherOp op,
+                           Value updates) {
+  int64_t axis = op.getAxis(), rank = ::getType(op.getX()).getRank();
   SmallVector<int64_t> order = bringToFront(rank, axis, 1);
   updates = emitter.emit<TransposeOp>(
       updates, bringToFront(::getType(updates).getRank(), axis,
-                            ::getType(getIndices()).getRank()));
-  Extents extents = getExtents(getX()), ordered;
-  for (int64_t i : order)
-    ordered.push_back(extents[i]);
+                            ::getType(op.getIndices()).getRank()));
   Value zeros = emitter.splat(
-      makeTensorType(ordered, getElementTypeOrSelf(updates)), 0.0);
+      makeTensorType(applyPermutation(getExtents(op.getX()), order),
+                     getElementTypeOrSelf(updates)),
+      0.0);
   Value sum = emitter.emit<ScatterNdOp>(
-      zeros, makeTuples(emitter, getIndices()), updates, ScatterKind::add);
-  gradients.add(getX(),
-                emitter.emit<TransposeOp>(sum, invertPermutationVector(order)));
+      zeros, makeTuples(emitter, op.getIndices()), updates, ScatterKind::add);
+  return emitter.emit<TransposeOp>(sum, invertPermutationVector(order));
+}
+
+LogicalResult GatherOp::emitGradients(Gradients &gradients) {
+  TensorEmitter emitter(gradients.getBuilder(), getLoc());
+  Value updates = gradients.get(getResult());
+  if (auto readers = Readers::find(*this))
+    gradients.add(getX(), readers->add(emitter,
+                                       joinIndexAxes(emitter, updates,
+                                                     getAxis(), getIndices()),
+                                       getAxis()));
+  else
+    gradients.add(getX(), scatterSlices(emitter, *this, updates));
   return success();
 }
 

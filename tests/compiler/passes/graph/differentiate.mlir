@@ -60,3 +60,45 @@ func.func @main(%x: tensor<4xf32> {graph.name = "x"},
   %0 = graph.mul %x, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+// Slices gathered at constant indices: the gradient of each is the sum over the places
+// that read it, here none of 0, two of 1 and one of 2.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME:  (%[[X:.*]]: tensor<2x3x5xf32>
+// CHECK-DAG:   %[[FIRST:.*]] = graph.constant dense<[0, 0, 1]> : tensor<3xi64>
+// CHECK-DAG:   %[[SECOND:.*]] = graph.constant dense<[0, 2, 0]> : tensor<3xi64>
+// CHECK-DAG:   %[[HAS_FIRST:.*]] = graph.constant dense<[false, true, true]>
+// CHECK-DAG:   %[[HAS_SECOND:.*]] = graph.constant dense<[false, true, false]>
+// CHECK:       %[[ONE:.*]] = graph.gather %[[DY:.*]], %[[FIRST]] {axis = 1 : i64, nonnegative}
+// CHECK:       %[[FLAGS:.*]] = graph.reshape %[[HAS_FIRST]]
+// CHECK:       %[[WHERE:.*]] = graph.broadcast %[[FLAGS]]
+// CHECK:       %[[TERM:.*]] = graph.select %[[WHERE]], %[[ONE]]
+// CHECK:       graph.gather %[[DY]], %[[SECOND]] {axis = 1 : i64, nonnegative}
+// CHECK:       %[[SUM:.*]] = graph.add %[[TERM]],
+// CHECK:       return %{{.*}}, %[[SUM]]
+func.func @main(%x: tensor<2x3x5xf32> {graph.name = "x"},
+                %w: tensor<2xf32> {graph.name = "w"})
+    -> (tensor<2x3x5xf32> {graph.name = "loss"}) {
+  %0 = graph.constant dense<[1, -1, 1]> : tensor<3xi64>
+  %1 = graph.gather %x, %0 {axis = 1 : i64} : (tensor<2x3x5xf32>, tensor<3xi64>) -> tensor<2x3x5xf32>
+  %2 = graph.tanh %1 : (tensor<2x3x5xf32>) -> tensor<2x3x5xf32>
+  return %2 : tensor<2x3x5xf32>
+}
+
+// -----
+
+// Where most terms of that sum would be empty the slices are scattered: four indices
+// of six read one slice.
+// CHECK-LABEL: func.func @main
+// CHECK-NOT:   graph.gather {{.*}}nonnegative
+// CHECK:       graph.scatter_nd
+func.func @main(%x: tensor<9x5xf32> {graph.name = "x"},
+                %w: tensor<2xf32> {graph.name = "w"})
+    -> (tensor<6x5xf32> {graph.name = "loss"}) {
+  %0 = graph.constant dense<[8, 1, 1, 1, 1, 7]> : tensor<6xi64>
+  %1 = graph.gather %x, %0 {axis = 0 : i64} : (tensor<9x5xf32>, tensor<6xi64>) -> tensor<6x5xf32>
+  %2 = graph.tanh %1 : (tensor<6x5xf32>) -> tensor<6x5xf32>
+  return %2 : tensor<6x5xf32>
+}
