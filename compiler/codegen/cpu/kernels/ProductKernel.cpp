@@ -44,6 +44,7 @@ private:
   SmallVector<Value> resultIndices(KernelBuilder &b, Value batch, Value i,
                                    Value j);
   void emitPlanes(const Contraction &c);
+  Value blockTask(Value task);
 };
 
 } // namespace
@@ -218,9 +219,19 @@ void ProductEmitter::emit() {
   addResults(c, frame, [this](KernelBuilder &b, Value batch, Value i, Value j) {
     return resultIndices(b, batch, i, j);
   });
-  if (plan.planeRows > 0)
+  if (plan.planeRows == 0)
+    return emitContraction(b, c, frame.firstTask, frame.lastTask,
+                           frame.scratch);
+  if (plan.packing.group == 1 || !frame.options.hasTileRegisters)
     return emitPlanes(c);
-  emitContraction(b, c, frame.firstTask, frame.lastTask, frame.scratch);
+  emitContraction(b, c, blockTask(frame.firstTask), blockTask(frame.lastTask),
+                  frame.scratch);
+}
+
+/// Where tasks are those of planes, the block of the same share of them.
+Value ProductEmitter::blockTask(Value task) {
+  Value all = b.max(size(b, plan.getTasks()), b.index(1));
+  return b.div(b.mul(task, size(b, plan.getBlockTasks())), all);
 }
 
 void ProductEmitter::emitPlanes(const Contraction &c) {

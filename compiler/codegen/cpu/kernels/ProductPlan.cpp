@@ -360,14 +360,17 @@ std::optional<PaddedWindows> ProductPlan::matchPadded() const {
 
 static constexpr StringLiteral kPlaneRows = "plane_rows";
 
-/// The window over rows and columns of f32, if the product is a convolution
-/// with one panel of filters.
+/// The window over rows and columns, if the product is a convolution of f32 or
+/// of units with one panel of filters.
 std::optional<PlaneWindow> ProductPlan::matchPlanes() const {
   if (lhs.access.kind != MatrixAccess::Windows || !lhs.windows ||
-      packing.group > 1 || !view.rhs.panels || !view.zeros.empty() ||
-      view.sums != ProductSums::none || !isOne(count(batch)) || !sum.isF32() ||
-      !getElementTypeOrSelf(lhs.tensor).isF32() ||
-      !getElementTypeOrSelf(rhs.tensor).isF32())
+      !view.rhs.panels || !view.zeros.empty() ||
+      view.sums != ProductSums::none || !isOne(count(batch)) || !sum.isF32())
+    return std::nullopt;
+  auto isMultiplied = [&](const SidePlan &side) {
+    return packing.group > 1 || getElementTypeOrSelf(side.tensor).isF32();
+  };
+  if (!isMultiplied(lhs) || !isMultiplied(rhs))
     return std::nullopt;
   const WindowLoops &windows = *lhs.windows;
   size_t spatial = windows.strides.size();
@@ -377,6 +380,7 @@ std::optional<PlaneWindow> ProductPlan::matchPlanes() const {
   PlaneWindow window;
   window.channels = windows.channels;
   window.filters = *filters;
+  window.packing = packing;
   for (size_t i = 0; i < spatial; ++i) {
     PlaneAxis &axis = i + 1 == spatial ? window.columns : window.rows;
     auto input = getConstant(getExtent(lhs.tensor, 1 + i));
@@ -405,10 +409,20 @@ int64_t ProductPlan::choosePlanes(FusedOp region) {
 }
 
 AffineExpr ProductPlan::getTasks() const {
-  if (planeRows > 0)
-    return extents[lhs.windows->positions.front()] *
-           llvm::divideCeil(planes->rows.output, planeRows);
+  if (planeRows == 0)
+    return getBlockTasks();
+  return extents[lhs.windows->positions.front()] *
+         llvm::divideCeil(planes->rows.output, planeRows);
+}
+
+AffineExpr ProductPlan::getBlockTasks() const {
   return count(batch) * m.ceilDiv(blocking->m) * n.ceilDiv(blocking->n);
+}
+
+int64_t ProductPlan::getBlockScratch() const {
+  int64_t bytes =
+      contractionScratchBytes(*blocking, sum, getPackedLhs(), getPackedRhs());
+  return padded ? std::max(bytes, padded->getScratchBytes()) : bytes;
 }
 
 FailureOr<TaskPlan> ProductPlan::describe() const {
@@ -417,11 +431,7 @@ FailureOr<TaskPlan> ProductPlan::describe() const {
     return product->emitOpError("cannot be computed by planes of so many rows");
   TaskPlan plan{getTasks()};
   if (planeRows == 0) {
-    plan.scratchBytes =
-        contractionScratchBytes(*blocking, sum, getPackedLhs(), getPackedRhs());
-    if (padded)
-      plan.scratchBytes =
-          std::max(plan.scratchBytes, padded->getScratchBytes());
+    plan.scratchBytes = getBlockScratch();
     return blocking.describe(plan);
   }
   // Blocks are what may be chosen instead.
@@ -429,7 +439,9 @@ FailureOr<TaskPlan> ProductPlan::describe() const {
   if (failed(blocks))
     return failure();
   Builder b(product->getContext());
-  plan.scratchBytes = planes->getElements(planeRows) * bytesOf(sum);
+  plan.scratchBytes = planes->getScratchBytes(planeRows);
+  if (packing.group > 1)
+    plan.scratchBytes = std::max(plan.scratchBytes, getBlockScratch());
   plan.plan = b.getDictionaryAttr(
       b.getNamedAttr(kPlaneRows, b.getI64IntegerAttr(planeRows)));
   plan.alternatives.push_back(blocks->plan);

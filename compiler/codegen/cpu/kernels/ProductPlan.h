@@ -42,6 +42,8 @@ public:
   /// Units of the depth.
   mlir::AffineExpr getUnits() const { return k.ceilDiv(packing.group); }
   mlir::AffineExpr getTasks() const;
+  /// Tasks where it is computed by blocks.
+  mlir::AffineExpr getBlockTasks() const;
   /// Their number, scratch and plan; an error if the attribute's is not
   /// possible.
   mlir::FailureOr<TaskPlan> describe() const;
@@ -64,7 +66,8 @@ public:
   BlockChoice blocking;
   mlir::Type sum;
   /// Where it is computed by planes: see PlaneConvolution.h. Rows of results of
-  /// a task; 0 where it is not.
+  /// a task; 0 where it is not. Units that tile registers can multiply are
+  /// computed by blocks then.
   std::optional<PlaneWindow> planes;
   int64_t planeRows = 0;
   /// How tile registers read the left side's windows, if not as copies of each.
@@ -74,6 +77,7 @@ private:
   std::optional<PlaneWindow> matchPlanes() const;
   std::optional<PaddedWindows> matchPadded() const;
   int64_t choosePlanes(graph::FusedOp region);
+  int64_t getBlockScratch() const;
   void numberLoops();
   void joinRows();
   SidePlan makeSide(const graph::ProductSide &side,

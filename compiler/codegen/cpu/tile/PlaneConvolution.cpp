@@ -1,4 +1,5 @@
 #include "compiler/codegen/cpu/tile/PlaneConvolution.h"
+#include "compiler/codegen/cpu/tile/PackedUnit.h"
 #include "compiler/codegen/cpu/tile/Packing.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -30,18 +31,24 @@ int64_t PlaneWindow::getWidth() const {
                        kMaxLanes);
 }
 
-int64_t PlaneWindow::getElements(int64_t rowsOfResults) const {
-  return channels * getInputRows(rowsOfResults) * columns.stride * getWidth();
+/// Bytes of a sum, of a unit, and of where an element is in planes.
+static constexpr int64_t kSumBytes = 4, kPlaceBytes = 8;
+
+int64_t PlaneWindow::getPlaneBytes(int64_t rowsOfResults) const {
+  int64_t elements =
+      getPlanes() * getInputRows(rowsOfResults) * columns.stride * getWidth();
+  return elements * kSumBytes / (hasUnits() ? 1 : packing.group);
 }
 
-static int64_t getPlaneBytes(const PlaneWindow &window, int64_t rows) {
-  return window.getElements(rows) * int64_t(sizeof(float));
+int64_t PlaneWindow::getScratchBytes(int64_t rowsOfResults) const {
+  return llvm::alignTo(getPlaneBytes(rowsOfResults), kPlaceBytes) +
+         getDepth() * kPlaceBytes;
 }
 
 bool tcc::cpu::isPlaneRows(const PlaneWindow &window, int64_t rows) {
   return rows > 0 && rows <= window.rows.output &&
          window.filters <= kMaxFilters &&
-         getPlaneBytes(window, rows) <= kMostBytes;
+         window.getScratchBytes(rows) <= kMostBytes;
 }
 
 int64_t tcc::cpu::choosePlaneRows(const PlaneWindow &window) {
@@ -50,19 +57,21 @@ int64_t tcc::cpu::choosePlaneRows(const PlaneWindow &window) {
     return 0;
   int64_t rows =
       std::max<int64_t>(1, llvm::divideCeil(window.rows.output, kTasks));
-  while (rows > 1 && getPlaneBytes(window, rows) > kGoodBytes)
+  while (rows > 1 && window.getPlaneBytes(rows) > kGoodBytes)
     rows /= 2;
   if (!isPlaneRows(window, rows))
     return 0;
-  // Cycles for a pixel and a channel: two multiply-adds of a vector are one, of
+  // Cycles for a pixel and a plane: two multiply-adds of a vector are one, of
   // which a product has one for the filters of a tap. Copies are transposed.
   double taps = double(window.rows.taps * columns.taps);
+  if (!window.hasUnits())
+    taps /= double(window.packing.group);
   double filled = double(window.filters) / kMaxLanes;
   double saved = taps * (1 - filled) / 2;
   double copied =
       double(window.getInputRows(rows) * columns.stride) / double(rows);
   constexpr double kTransposed = 1, kAdjacent = 0.1;
-  bool isAdjacent = window.channels == 1 && columns.stride == 1;
+  bool isAdjacent = window.getPlanes() == 1 && columns.stride == 1;
   return saved > copied * (isAdjacent ? kAdjacent : kTransposed) ? rows : 0;
 }
 
@@ -73,6 +82,7 @@ namespace {
 class PlaneEmitter {
 public:
   PlaneEmitter(KernelBuilder &b, const PlaneConvolution &c, Value scratch);
+  void listPlaces();
   void emitTask(Value task);
 
 private:
@@ -80,9 +90,11 @@ private:
   const PlaneConvolution &c;
   const PlaneWindow &window;
   int64_t lanes, vectors; // a tile has so many vectors of pixels
-  int64_t inputRows, width;
+  int64_t channels, inputRows, width;
   VectorType vectorType;
+  Memory input;    // of what planes hold
   Memory planes;   // [channels][rows][phases][width], of the task
+  Memory places;   // of what the first window reads of planes, in order of k
   Memory finished; // of a tile, [filters][pixels], on the stack
   Value image, firstRow, rowCount;
 
@@ -103,7 +115,8 @@ private:
   void emitRow(Value row);
   void emitTile(Value row, Value column, int64_t vectorCount, int64_t pixels);
   Sums accumulate(Value row, Value column, int64_t vectorCount);
-  Sums addTap(Value k, Value plane, int64_t vectorCount, ValueRange sums);
+  SmallVector<Value> load(Value k, Value window, int64_t vectorCount);
+  Sums addProducts(Value k, ArrayRef<Value> pixels, ValueRange sums);
   void finish(Value row, Value column, int64_t pixels);
 };
 
@@ -111,16 +124,30 @@ private:
 
 PlaneEmitter::PlaneEmitter(KernelBuilder &b, const PlaneConvolution &c,
                            Value scratch)
-    : b(b), c(c), window(c.window), lanes(c.unit.lanes(c.input.element)),
-      inputRows(window.getInputRows(c.taskRows)), width(window.getWidth()),
-      vectorType(VectorType::get(lanes, c.input.element)) {
+    : b(b), c(c), window(c.window), lanes(c.unit.lanes(b.getF32Type())),
+      channels(window.getPlanes()), inputRows(window.getInputRows(c.taskRows)),
+      width(window.getWidth()),
+      vectorType(VectorType::get(lanes, b.getF32Type())),
+      input(window.hasUnits() ? asUnits(c.input, window.packing)
+                              : c.input.asBits()) {
   // As many sums as leave registers for a vector of each and a weight.
   const int64_t sums = c.unit.bytes == 64 ? 24 : 12;
   int64_t all = llvm::divideCeil(window.columns.output, lanes);
   int64_t most = std::max<int64_t>(1, sums / window.filters);
   vectors = llvm::divideCeil(all, llvm::divideCeil(all, most));
-  planes = b.view(scratch, 0, c.input.element);
-  finished = b.allocate(c.input.element, window.filters * vectors * lanes);
+  planes = b.view(scratch, 0, input.element);
+  int64_t bytes = window.getScratchBytes(c.taskRows);
+  places =
+      b.view(scratch, bytes - window.getDepth() * kPlaceBytes, b.getI64Type());
+  finished = b.allocate(b.getF32Type(), window.filters * vectors * lanes);
+}
+
+/// The units of two vectors of elements each.
+static SmallVector<Value> interleaveAll(KernelBuilder &b, ArrayRef<Value> low,
+                                        ArrayRef<Value> high) {
+  return llvm::map_to_vector(llvm::zip_equal(low, high), [&](auto pair) {
+    return interleave(b, {std::get<0>(pair), std::get<1>(pair)});
+  });
 }
 
 // --- Copies
@@ -139,14 +166,14 @@ void PlaneEmitter::fill(Value channel, Value row, int64_t phase, int64_t from,
   if (from >= to)
     return;
   Memory plane = b.from(planes, planeRow(channel, row, b.index(phase)));
-  Value zero = b.zero(c.input.element);
+  Value zero = b.zero(input.element);
   b.loop(b.index(from), b.index(to), b.index(1),
          [&](Value place) { b.store(zero, plane, place); });
 }
 
 void PlaneEmitter::copyRows() {
   const PlaneAxis &rows = window.rows;
-  Value rowSize = b.index(window.columns.input * window.channels);
+  Value rowSize = b.index(window.columns.input * channels);
   Value start = b.mul(image, b.mul(b.index(rows.input), rowSize));
   Value first =
       b.sub(b.mul(firstRow, b.index(rows.stride)), b.index(rows.padLow));
@@ -160,7 +187,7 @@ void PlaneEmitter::copyRows() {
     b.when(
         isInside, [&] { copyRow(row, b.add(start, b.mul(from, rowSize))); },
         [&] {
-          b.loop(b.index(window.channels), [&](Value channel) {
+          b.loop(b.index(channels), [&](Value channel) {
             for (int64_t phase = 0; phase < window.columns.stride; ++phase)
               fill(channel, row, phase, 0, width);
           });
@@ -181,14 +208,14 @@ void PlaneEmitter::copyPhase(Value row, Value source, int64_t phase) {
     return std::min(width, int64_t(llvm::divideCeil(after, columns.stride)));
   };
   int64_t from = placeOf(0), to = placeOf(columns.input);
-  b.loop(b.index(window.channels), [&](Value channel) {
+  b.loop(b.index(channels), [&](Value channel) {
     fill(channel, row, phase, 0, from);
     fill(channel, row, phase, to, width);
   });
   int64_t whole = from + (to - from) / lanes * lanes;
-  if (window.channels == 1 && columns.stride == 1) {
+  if (channels == 1 && columns.stride == 1) {
     copyAdjacent(row, source, from, whole);
-  } else if (window.channels % 4 == 0) {
+  } else if (channels % 4 == 0) {
     copyBlocks(row, source, phase, from, whole);
   } else {
     whole = from;
@@ -202,14 +229,14 @@ Value PlaneEmitter::sourceOf(Value source, int64_t phase, Value place) {
   Value column =
       b.sub(b.add(b.mul(place, b.index(columns.stride)), b.index(phase)),
             b.index(columns.padLow));
-  return b.add(source, b.mul(column, b.index(window.channels)));
+  return b.add(source, b.mul(column, b.index(channels)));
 }
 
 void PlaneEmitter::copyAdjacent(Value row, Value source, int64_t from,
                                 int64_t to) {
   Memory plane = b.from(planes, planeRow(b.index(0), row, b.index(0)));
   b.loop(b.index(from), b.index(to), b.index(lanes), [&](Value place) {
-    Value x = b.loadVector(c.input, sourceOf(source, 0, place), lanes);
+    Value x = b.loadVector(input, sourceOf(source, 0, place), lanes);
     b.store(x, plane, place);
   });
 }
@@ -218,12 +245,12 @@ void PlaneEmitter::copyAdjacent(Value row, Value source, int64_t from,
 /// columns of one channel after those of another.
 void PlaneEmitter::copyBlocks(Value row, Value source, int64_t phase,
                               int64_t from, int64_t to) {
-  int64_t block = std::min(lanes, window.channels & -window.channels);
+  int64_t block = std::min(lanes, channels & -channels);
   auto copyBlock = [&](Value place, Value first) {
     SmallVector<Value> turned;
     for (int64_t lane = 0; lane < lanes; ++lane) {
       Value column = sourceOf(source, phase, b.add(place, b.index(lane)));
-      turned.push_back(b.loadVector(c.input, b.add(column, first), block));
+      turned.push_back(b.loadVector(input, b.add(column, first), block));
     }
     transpose(b, turned);
     for (auto [i, x] : llvm::enumerate(turned)) {
@@ -234,7 +261,7 @@ void PlaneEmitter::copyBlocks(Value row, Value source, int64_t phase,
     }
   };
   b.loop(b.index(from), b.index(to), b.index(lanes), [&](Value place) {
-    b.loop(b.index(0), b.index(window.channels), b.index(block),
+    b.loop(b.index(0), b.index(channels), b.index(block),
            [&](Value first) { copyBlock(place, first); });
   });
 }
@@ -243,16 +270,30 @@ void PlaneEmitter::copySingly(Value row, Value source, int64_t phase,
                               int64_t from, int64_t to) {
   if (from >= to)
     return;
-  b.loop(b.index(window.channels), [&](Value channel) {
+  b.loop(b.index(channels), [&](Value channel) {
     Memory plane = b.from(planes, planeRow(channel, row, b.index(phase)));
     b.loop(b.index(from), b.index(to), b.index(1), [&](Value place) {
       Value column = sourceOf(source, phase, place);
-      b.store(b.load(c.input, b.add(column, channel)), plane, place);
+      b.store(b.load(input, b.add(column, channel)), plane, place);
     });
   });
 }
 
 // --- Sums
+
+/// k is (row, column, plane) of the window.
+void PlaneEmitter::listPlaces() {
+  const PlaneAxis &rows = window.rows, &columns = window.columns;
+  Value phases = b.index(columns.stride);
+  b.loop(b.index(window.getDepth()), [&](Value k) {
+    SmallVector<Value> at = b.delinearize(
+        k, {b.index(rows.taps), b.index(columns.taps), b.index(channels)});
+    Value y = b.mul(at[0], b.index(rows.dilation));
+    Value x = b.mul(at[1], b.index(columns.dilation));
+    Value place = b.add(planeRow(at[2], y, b.rem(x, phases)), b.div(x, phases));
+    b.store(b.create<arith::IndexCastOp>(b.getI64Type(), place), places, k);
+  });
+}
 
 void PlaneEmitter::emitTask(Value task) {
   int64_t blocks = llvm::divideCeil(window.rows.output, c.taskRows);
@@ -287,45 +328,57 @@ void PlaneEmitter::emitTile(Value row, Value column, int64_t vectorCount,
 
 PlaneEmitter::Sums PlaneEmitter::accumulate(Value row, Value column,
                                             int64_t vectorCount) {
-  const PlaneAxis &rows = window.rows, &columns = window.columns;
-  Value phases = b.index(columns.stride), one = b.index(1), zero = b.index(0);
-  Value channels = b.index(window.channels);
-  Value first = b.mul(row, b.index(rows.stride));
+  Value first = b.mul(row, b.index(window.rows.stride));
+  Value start = b.add(planeRow(b.index(0), first, b.index(0)), column);
+  int64_t depth = window.getDepth();
+  int64_t group = window.hasUnits() ? 1 : window.packing.group;
   Sums none(window.filters * vectorCount, b.zero(vectorType));
-  return b.loop(
-      zero, b.index(rows.taps), one, none, [&](Value y, ValueRange sums) {
-        Value at = b.add(first, b.mul(y, b.index(rows.dilation)));
-        auto addColumn = [&](Value x, ValueRange sums) {
-          Value reach = b.mul(x, b.index(columns.dilation));
-          Value place = b.add(column, b.div(reach, phases));
-          Value tap = b.add(b.mul(y, b.index(columns.taps)), x);
-          Value plane = b.add(planeRow(zero, at, b.rem(reach, phases)), place);
-          Value size = planeRow(one, zero, zero);
-          return b.loop(zero, channels, one, sums,
-                        [&](Value channel, ValueRange sums) {
-                          Value k = b.add(b.mul(tap, channels), channel);
-                          return addTap(k, b.add(plane, b.mul(channel, size)),
-                                        vectorCount, sums);
-                        });
-        };
-        return b.loop(zero, b.index(columns.taps), one, sums, addColumn);
+  Sums sums = b.loop(
+      b.index(0), b.index(depth / group), none, [&](Value k, ValueRange sums) {
+        if (group == 1)
+          return addProducts(k, load(k, start, vectorCount), sums);
+        Value low = b.mul(k, b.index(group)), high = b.add(low, b.index(1));
+        return addProducts(k,
+                           interleaveAll(b, load(low, start, vectorCount),
+                                         load(high, start, vectorCount)),
+                           sums);
       });
+  if (depth % group == 0)
+    return sums;
+  SmallVector<Value> last = load(b.index(depth - 1), start, vectorCount);
+  SmallVector<Value> zeros(vectorCount, b.zero(last.front().getType()));
+  return addProducts(b.index(depth / group), interleaveAll(b, last, zeros),
+                     sums);
 }
 
-/// Adds the products of k with the vectors that begin at `plane`.
-PlaneEmitter::Sums PlaneEmitter::addTap(Value k, Value plane,
-                                        int64_t vectorCount, ValueRange sums) {
+/// What the pixels from that of `window` on read at k.
+SmallVector<Value> PlaneEmitter::load(Value k, Value window,
+                                      int64_t vectorCount) {
+  Value place =
+      b.create<arith::IndexCastOp>(b.getIndexType(), b.load(places, k));
   SmallVector<Value> pixels;
-  for (int64_t v = 0; v < vectorCount; ++v)
-    pixels.push_back(
-        b.loadVector(planes, b.add(plane, b.index(v * lanes)), lanes));
+  for (int64_t v = 0; v < vectorCount; ++v) {
+    Value at = b.add(b.add(window, b.index(v * lanes)), place);
+    pixels.push_back(b.loadVector(planes, at, lanes));
+  }
+  return pixels;
+}
+
+/// Adds the products of `pixels` with the weights of row k of the panel.
+PlaneEmitter::Sums PlaneEmitter::addProducts(Value k, ArrayRef<Value> pixels,
+                                             ValueRange sums) {
   Value at = b.add(c.weights.offset, b.mul(k, c.weights.kStride));
   Sums next;
   for (int64_t filter = 0; filter < window.filters; ++filter) {
     Value weight = b.load(c.weights.base, b.add(at, b.index(filter)));
-    weight = b.create<vector::BroadcastOp>(vectorType, weight);
-    for (Value x : pixels)
-      next.push_back(b.multiplyAdd(x, weight, sums[next.size()]));
+    weight = b.create<vector::BroadcastOp>(
+        VectorType::get(lanes, weight.getType()), weight);
+    for (Value x : pixels) {
+      Value sum = sums[next.size()];
+      next.push_back(window.packing.group == 1
+                         ? b.multiplyAdd(x, weight, sum)
+                         : multiplyUnits(b, x, weight, sum, c.unit));
+    }
   }
   return next;
 }
@@ -348,6 +401,7 @@ void tcc::cpu::emitPlaneConvolution(KernelBuilder &b,
                                     Value firstTask, Value lastTask,
                                     Value scratch) {
   PlaneEmitter emitter(b, convolution, scratch);
+  emitter.listPlaces();
   b.loop(firstTask, lastTask, b.index(1),
          [&](Value task) { emitter.emitTask(task); });
 }

@@ -58,8 +58,8 @@ TEST_F(ConvolutionKernelTest, convolutionsOfPairs) {
   auto checkPairs = [&](const std::string &channels, const std::string &depth,
                         const std::string &window) {
     checkConvolution(KernelKind::contraction, "1x15x17x" + channels + "xbf16",
-                     "1x1x" + depth + "x16xbf16", "1x15x17x9xf32",
-                     "packed_filter, channels_last, filters = 9 : i64, "
+                     "1x1x" + depth + "x16xbf16", "1x15x17x13xf32",
+                     "packed_filter, channels_last, filters = 13 : i64, "
                      "groups = 1 : i64, " +
                          window);
   };
@@ -138,12 +138,16 @@ TEST_F(ConvolutionKernelTest, convolutionsByPlanes) {
             " : i64, groups = 1 : i64, " + window);
     ASSERT_TRUE(getKernel().getInfo().plan.contains("plane_rows"));
     std::vector<HostTensor> inputs = makeInputs();
+    // A CPU without tile registers, whose bits differ.
+    compile("x86-64-v3");
     KernelRun planes = run(inputs);
     mlir::Builder b(getRegion().getContext());
-    getRegion()->setAttr("plan",
-                         b.getDictionaryAttr(b.getNamedAttr(
-                             "blocking", b.getDenseI64ArrayAttr({12, 64, 9}))));
-    compile();
+    bool arePairs = llvm::StringRef(x).ends_with("bf16");
+    auto blocks = arePairs ? b.getDenseI64ArrayAttr({48, 64, 16})
+                           : b.getDenseI64ArrayAttr({12, 64, 9});
+    getRegion()->setAttr(
+        "plan", b.getDictionaryAttr(b.getNamedAttr("blocking", blocks)));
+    compile("x86-64-v3");
     EXPECT_EQ(run(inputs).results, planes.results);
   };
   std::string three = makeWindow("3, 3", "1, 1", "1, 1", "1, 1");
@@ -158,6 +162,20 @@ TEST_F(ConvolutionKernelTest, convolutionsByPlanes) {
   checkPlanes("1x20x35x8xf32", "1x1x200x16xf32", "1x12x19x3xf32", 3,
               makeWindow("5, 5", "1, 1", "2, 0", "3, 4"));
   checkPlanes("1x3x5x1xf32", "1x1x45x16xf32", "1x9x31x12xf32", 12,
+              makeWindow("5, 9", "1, 1", "5, 17", "1, 1"));
+  // Units of channels, one by one and in blocks.
+  checkPlanes("2x15x40x2xbf16", "1x1x18x16xbf16", "2x15x40x8xf32", 8, three);
+  checkPlanes("2x15x17x6xbf16", "1x1x54x16xbf16", "2x15x17x5xf32", 5, three);
+  checkPlanes("2x21x70x8xbf16", "1x1x392x16xbf16", "2x11x24x4xf32", 4,
+              makeWindow("7, 7", "2, 3", "3, 4", "1, 1"));
+  // Units that begin in one tap, or row of taps, and end in the next; an odd
+  // number of elements, and an even one.
+  checkPlanes("2x15x40x1xbf16", "1x1x10x16xbf16", "2x15x40x8xf32", 8, three);
+  checkPlanes("2x15x17x3xbf16", "1x1x76x16xbf16", "2x15x17x5xf32", 5,
+              makeWindow("5, 5", "1, 1", "2, 2", "1, 1"));
+  checkPlanes("1x14x41x3xbf16", "1x1x108x16xbf16", "1x13x40x4xf32", 4,
+              makeWindow("6, 6", "1, 1", "2, 2", "1, 1"));
+  checkPlanes("1x3x5x1xbf16", "1x1x46x16xbf16", "1x9x31x12xf32", 12,
               makeWindow("5, 9", "1, 1", "5, 17", "1, 1"));
   // No rows.
   checkConvolution(KernelKind::contraction, "0x15x40x1xf32", "1x1x9x16xf32",
@@ -486,6 +504,31 @@ TEST_F(ConvolutionKernelTest, dilatedInputs) {
                    "channels_last, groups = 5 : i64, filters = 20 : i64, "
                    "input_dilations = array<i64: 2, 2>, " +
                        makeWindow("3, 3", "1, 1", "1, 1", "1, 1"));
+}
+
+/// Input channels of a group are multiplied as pairs, if they are even in
+/// number.
+TEST_F(ConvolutionKernelTest, groupsOfPairs) {
+  auto checkGroups = [&](const std::string &x, const std::string &filter,
+                         const std::string &y, int64_t filters, int64_t groups,
+                         const std::string &window) {
+    checkConvolution(
+        KernelKind::window, x + "xbf16", filter + "xbf16", y + "xf32",
+        "channels_last, packed_filter, filters = " + std::to_string(filters) +
+            " : i64, groups = " + std::to_string(groups) + " : i64, " + window);
+  };
+  std::string three = makeWindow("3, 3", "1, 1", "1, 1", "1, 1");
+  // Whole vectors of groups and a part of one; blocks of vectors.
+  checkGroups("2x7x9x20", "36x20", "2x7x9x20", 20, 5, three);
+  checkGroups("1x7x9x104", "72x104", "1x7x9x104", 104, 13, three);
+  // More filters than inputs; steps; taps apart; an odd number of inputs.
+  checkGroups("2x7x9x10", "18x20", "2x4x5x20", 20, 5,
+              makeWindow("3, 3", "2, 2", "1, 1", "1, 1"));
+  checkGroups("1x9x12x16", "36x16", "1x5x8x16", 16, 4,
+              makeWindow("3, 3", "1, 1", "0, 0", "2, 2"));
+  checkGroups("1x7x9x6", "27x8", "1x7x9x8", 8, 2, three);
+  checkGroups("2x4x5x8", "36x8", "2x7x9x8", 8, 2,
+              "input_dilations = array<i64: 2, 2>, " + three);
 }
 
 /// Neighbouring positions are multiplied as pairs, if they are even in number:

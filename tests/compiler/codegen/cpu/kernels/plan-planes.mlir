@@ -8,10 +8,11 @@
 // RUN:   | FileCheck %s --check-prefix=TOO-MANY
 
 // Eight filters do not fill a vector: tasks copy the rows of the input for twelve rows of
-// results, 18 of 96 + 7 columns, as many as whole vectors hold.
+// results, 18 of 96 + 7 columns, as many as whole vectors hold, and list where each of 49
+// taps reads.
 // CHECK-DAG: #[[TASKS:.+]] = affine_map<() -> (16)>
 // CHECK:     plan = {plane_rows = 12 : i64}
-// CHECK:     exec.entry @main {{.*}}worker_bytes = 8064
+// CHECK:     exec.entry @main {{.*}}worker_bytes = 8456
 // CHECK:     exec.launch {{.*}} tasks #[[TASKS]]
 
 // The plan says otherwise.
