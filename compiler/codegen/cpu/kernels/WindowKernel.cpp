@@ -1,6 +1,7 @@
 //===- WindowKernel.cpp - Pooling, convolution of narrow groups -----------===//
 
 #include "compiler/codegen/cpu/kernels/MatrixKernel.h"
+#include "compiler/codegen/cpu/tile/PackedUnit.h"
 #include "compiler/codegen/cpu/tile/Window.h"
 #include "compiler/codegen/region/WindowPlan.h"
 
@@ -23,18 +24,39 @@ static int64_t getUnitsPerTask(const WindowPlan &plan) {
   return chooseWindowGrain(work);
 }
 
+/// Whether what lies in memory as `filter` has neighbouring weights adjacent.
+static bool isPacked(ConvOp conv) {
+  return conv.getPackedFilter() && isa<BlockArgument>(conv.getFilter());
+}
+
+/// The packing of a group's input channels: they are joined in units where
+/// these can be loaded, and made of weights, too.
+static Packing choosePacking(const WindowPlan &plan) {
+  auto conv = dyn_cast<ConvOp>(plan.op);
+  if (!conv || !plan.channelsLast || !isPacked(conv) ||
+      !isa<BlockArgument>(plan.x) || !plan.partialType.isF32())
+    return {};
+  Type type = getElementTypeOrSelf(plan.x);
+  Packing packing = graph::getPacking(type);
+  bool isTaken = type == getElementTypeOrSelf(conv.getFilter()) &&
+                 plan.groupInputs % packing.group == 0;
+  return isTaken ? packing : Packing();
+}
+
 namespace {
 
 class WindowKernel {
 public:
   WindowKernel(KernelBuilder &b, KernelFrame &frame)
-      : b(b), frame(frame), plan(getAnchor(frame.region)) {}
+      : b(b), frame(frame), plan(getAnchor(frame.region)),
+        packing(choosePacking(plan)) {}
   void emit();
 
 private:
   KernelBuilder &b;
   KernelFrame &frame;
   WindowPlan plan;
+  Packing packing;
 
   Value size(OpBuilder &b, AffineExpr expression) {
     return frame.elements.size(b, frame.loc, expression);
@@ -57,6 +79,8 @@ WindowInput WindowKernel::makeInput() {
   WindowInput input;
   if (isa<BlockArgument>(plan.x)) {
     input.base = getMemory(frame, plan.x);
+    if (packing.group > 1)
+      input.base = input.base.asBits();
     input.type = input.base.element;
     return input;
   }
@@ -81,8 +105,10 @@ Value WindowKernel::loadWeights(KernelBuilder &b, Value firstChannel,
                                 int64_t lanes, Value mask) {
   auto conv = cast<ConvOp>(plan.op);
   Value filter = conv.getFilter();
-  if (conv.getPackedFilter() && isa<BlockArgument>(filter)) {
+  if (isPacked(conv)) {
     Memory memory = getMemory(frame, filter);
+    if (packing.group > 1)
+      memory = memory.asBits();
     Value filters = b.index(int64_t(conv.getFilters()));
     Value number = plan.getWeightNumber(b, tap, groupChannel);
     Value at = b.add(b.mul(number, filters), firstChannel);
@@ -113,6 +139,14 @@ Value WindowKernel::combineChannels(KernelBuilder &b, Value partial,
                                     ValueRange tap, int64_t groupChannel,
                                     Value mask) {
   int64_t lanes = cast<VectorType>(partial.getType()).getNumElements();
+  if (int64_t group = packing.group; group > 1) {
+    SmallVector<Value> rows;
+    for (int64_t i = 0; i < group; ++i)
+      rows.push_back(loadWeights(b, firstChannel, tap, groupChannel * group + i,
+                                 lanes, mask));
+    return multiplyUnits(b, input, interleave(b, rows), partial,
+                         getVectorUnit(frame.options));
+  }
   return plan.join(b, partial, input, [&] {
     return loadWeights(b, firstChannel, tap, groupChannel, lanes, mask);
   });
@@ -152,10 +186,11 @@ void WindowKernel::emit() {
                            Value channel, ValueRange position) {
     emitEpilogue(b, partial, image, channel, position);
   };
-  window.unit = {frame.options.vectorBytes};
+  window.unit = getVectorUnit(frame.options);
   window.unitsPerTask = getUnitsPerTask(plan);
   window.groupSize = plan.groupSize;
   window.groupInputs = plan.groupInputs;
+  window.packing = packing;
   auto emit = plan.channelsLast ? emitPixelWindow : emitWindow;
   emit(b, window, frame.firstTask, frame.lastTask);
 }

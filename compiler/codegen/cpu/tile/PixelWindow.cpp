@@ -1,4 +1,5 @@
 #include "compiler/codegen/cpu/tile/GroupLanes.h"
+#include "compiler/codegen/cpu/tile/PackedUnit.h"
 #include "compiler/codegen/cpu/tile/Window.h"
 
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -296,8 +297,15 @@ PixelEmitter::Partials PixelEmitter::combineRow(SmallVector<Value> tap,
 
 Value PixelEmitter::combineInputs(Value partial, Value inputs,
                                   Value firstChannel, ArrayRef<Value> tap) {
-  for (int64_t c = 0; c < window.groupInputs; ++c)
-    partial = window.combineChannels(b, partial, groups.spread(b, inputs, c),
+  GroupLanes units = groups;
+  if (int64_t group = window.packing.group; group > 1) {
+    units.groupInputs /= group;
+    Type unit = getUnitType(window.input.type, window.packing);
+    inputs =
+        b.create<LLVM::BitcastOp>(VectorType::get(lanes / group, unit), inputs);
+  }
+  for (int64_t c = 0; c < units.groupInputs; ++c)
+    partial = window.combineChannels(b, partial, units.spread(b, inputs, c),
                                      firstChannel, tap, c, mask);
   return partial;
 }

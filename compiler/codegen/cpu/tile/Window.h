@@ -36,8 +36,8 @@ using WindowCombine =
     std::function<Value(KernelBuilder &, Value partial, Value input,
                         Value channel, ValueRange tap)>;
 /// The same for channels from `firstChannel` on, one a lane, each with input
-/// channel number `groupChannel` of its group; lanes outside `mask`, if it is
-/// not null, do not exist.
+/// channel, or unit of them, number `groupChannel` of its group; lanes outside
+/// `mask`, if it is not null, do not exist.
 using ChannelCombine = std::function<Value(
     KernelBuilder &, Value partial, Value input, Value firstChannel,
     ValueRange tap, int64_t groupChannel, Value mask)>;
@@ -57,6 +57,7 @@ struct Window {
   int64_t unitsPerTask = 1; // planes, or rows of pixels
   // A group of so many channels reads so many of the input.
   int64_t groupSize = 1, groupInputs = 1;
+  Packing packing = {}; // channels of the input are joined in units
 };
 
 /// Units, of `work` combinations each, that make a task worth its start.
