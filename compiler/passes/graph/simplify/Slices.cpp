@@ -146,6 +146,85 @@ struct FixDynamicSlice : OpRewritePattern<DynamicSliceOp> {
   }
 };
 
+// --- indices
+// -------------------------------------------------------------------
+
+/// The indices of an op along `axis`, [outer axes..., axis], where they are
+/// repeated along all axes behind it, along which the op has all of x: it moves
+/// slices. Null if it does not.
+Value findSliceIndices(OpBuilder &builder, Value x, Value indices,
+                       int64_t axis) {
+  auto broadcast = indices.getDefiningOp<BroadcastOp>();
+  int64_t rank = getRank(x);
+  if (!broadcast || axis + 1 == rank)
+    return nullptr;
+  Extents wanted = getExtents(x), extents = getExtents(indices),
+          own = getExtents(broadcast.getX());
+  own.insert(own.begin(), rank - own.size(), builder.getAffineConstantExpr(1));
+  for (int64_t i = axis + 1; i < rank; ++i)
+    if (getConstant(own[i]) != 1 || !isEqual(wanted[i], extents[i]))
+      return nullptr;
+  auto makeOuterType = [&](const Extents &extents) {
+    return makeTensorType(ArrayRef(extents).take_front(axis + 1),
+                          getElementTypeOrSelf(indices));
+  };
+  Value outer = reshapeTo(builder, broadcast.getLoc(), broadcast.getX(),
+                          makeOuterType(own));
+  return builder.createOrFold<BroadcastOp>(broadcast.getLoc(),
+                                           makeOuterType(extents), outer);
+}
+
+/// Tuples of one index each.
+Value makeTuples(OpBuilder &builder, Value indices) {
+  Extents extents = getExtents(indices);
+  extents.push_back(builder.getAffineConstantExpr(1));
+  return reshapeTo(builder, indices.getLoc(), indices,
+                   makeTensorType(extents, getElementTypeOrSelf(indices)));
+}
+
+/// gather_elements of slices = gather_nd
+struct GatherSlices : OpRewritePattern<GatherElementsOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(GatherElementsOp op,
+                                PatternRewriter &rewriter) const override {
+    int64_t axis = op.getAxis();
+    for (int64_t i = 0; i < axis; ++i)
+      if (!isEqual(getExtent(op.getX(), i), getExtent(op.getIndices(), i)))
+        return rewriter.notifyMatchFailure(op, "reads a part of an outer axis");
+    Value indices =
+        findSliceIndices(rewriter, op.getX(), op.getIndices(), axis);
+    if (!indices)
+      return rewriter.notifyMatchFailure(op, "indices differ within slices");
+    rewriter.replaceOpWithNewOp<GatherNdOp>(
+        op, op.getX(), makeTuples(rewriter, indices), axis);
+    return success();
+  }
+};
+
+/// scatter_elements of slices = scatter_nd
+struct ScatterSlices : OpRewritePattern<ScatterElementsOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ScatterElementsOp op,
+                                PatternRewriter &rewriter) const override {
+    int64_t axis = op.getAxis();
+    Value indices =
+        findSliceIndices(rewriter, op.getX(), op.getIndices(), axis);
+    if (!indices)
+      return rewriter.notifyMatchFailure(op, "indices differ within slices");
+    Value tuples = makeTuples(rewriter, indices);
+    SmallVector<Value> parts;
+    for (int64_t outer = 0; outer < axis; ++outer)
+      parts.push_back(
+          rewriter.create<IotaOp>(op.getLoc(), tuples.getType(), outer));
+    parts.push_back(tuples);
+    if (axis > 0)
+      tuples = rewriter.create<ConcatOp>(op.getLoc(), parts, axis + 1);
+    rewriter.replaceOpWithNewOp<ScatterNdOp>(op, op.getX(), tuples,
+                                             op.getUpdates(), op.getKind());
+    return success();
+  }
+};
+
 // --- pad ---------------------------------------------------------------------
 
 bool isAll(ArrayRef<int64_t> values, int64_t expected) {
@@ -205,7 +284,8 @@ struct PadInConv : OpRewritePattern<ConvOp> {
 
 void addSlicePatterns(RewritePatternSet &patterns) {
   patterns.add<ComposeSlices, SliceOfConcat, GatherToSlice, FixDynamicSlice,
-               DropEmptyPad, PadInConv>(patterns.getContext());
+               GatherSlices, ScatterSlices, DropEmptyPad, PadInConv>(
+      patterns.getContext());
 }
 
 } // namespace tcc
