@@ -116,6 +116,18 @@ def networks():
     )
     yield case(function, "ReduceMean", add(chosen, spread), name="smoothed cross entropy",
                keepdims=0)  # fmt: skip
+    # Messages along the edges of graphs: slices, by one index for each.
+    x, w = values(2, 5, 3), values(3, 3)
+    ends = [np.array([[0, 4, 2, 4], [3, 3, 1, 0]]), np.array([[1, 1, 0, 3], [2, 0, 2, 4]])]
+    whole = [row("Expand", row("Unsqueeze", end, ints(-1)), ints(2, 4, 3)) for end in ends]
+    sent = row("MatMul", row("GatherElements", x, whole[0], axis=1), w)
+    received = row("ScatterElements", x, whole[1], sent, axis=1, reduction="add")
+
+    def pass_messages(t, x, w):
+        source, target = (t.tensor(end)[..., None].expand(2, 4, 3) for end in ends)
+        return t.tanh(x.scatter_add(1, target, x.gather(1, source) @ w))
+
+    yield case(pass_messages, "Tanh", received, name="messages of graphs")
     x, w = values(3, 4), values(4, 4)
     h = add(x, row("Tanh", row("MatMul", x, w)))
     h = add(h, row("Tanh", row("MatMul", h, w)))
