@@ -183,11 +183,13 @@ std::string tcc::getCacheFolder() {
   return std::string(folder);
 }
 
-/// A folder that cannot be used is a note where it was not asked for.
+/// A folder that cannot be used is a note where it was not asked for. Nor is it
+/// made then if no code is.
 static std::optional<Refusal>
-openCache(const CompileOptions &options,
+openCache(const CompileOptions &options, Phase last,
           std::unique_ptr<codegen::CodeCache> &cache, CompileReport &report) {
-  if (options.cacheFolder.empty())
+  bool makesCode = last >= Phase::Codegen;
+  if (options.cacheFolder.empty() || !(makesCode || options.requiresCache))
     return std::nullopt;
   auto opened = codegen::CodeCache::open(options.cacheFolder);
   std::string problem;
@@ -218,7 +220,7 @@ static std::optional<Refusal> run(const CompileOptions &options,
   if (!problem.empty())
     return makeRefusal(Code::Usage, problem);
   std::unique_ptr<codegen::CodeCache> cache;
-  if (std::optional<Refusal> refusal = openCache(options, cache, report))
+  if (std::optional<Refusal> refusal = openCache(options, *last, cache, report))
     return refusal;
   auto variantOrRefusal = readVariant(options, *machines.target);
   if (auto *refusal = std::get_if<Refusal>(&variantOrRefusal))

@@ -98,9 +98,15 @@ uint32_t epilogueOf(StepKind kind) {
     return kEpilogueSumsOfB;
   case StepKind::sum_rhs:
     return kEpilogueSumsOfA;
-  default:
+  case StepKind::scale:
+  case StepKind::add:
+  case StepKind::silu:
+  case StepKind::sigmoid:
+  case StepKind::tanh:
+  case StepKind::gelu:
     return 0;
   }
+  return 0;
 }
 
 uint32_t epilogueOf(const LibraryWork &work) {
