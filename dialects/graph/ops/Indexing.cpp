@@ -1,3 +1,4 @@
+#include "dialects/graph/Gathers.h"
 #include "dialects/graph/GraphOps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -127,14 +128,37 @@ LogicalResult GatherOp::inferReturnTypes(MLIRContext *,
   return checkReadable(loc, from[axis], result);
 }
 
+Value tcc::graph::emitSliceIndex(OpBuilder &builder, Location loc, GatherOp op,
+                                 ValueRange at, ElementSource &source) {
+  return emitIndex(builder, loc, source, op.getIndices(), at,
+                   getExtent(op.getX(), op.getAxis()),
+                   /*wrapNegative=*/!op.getNonnegative());
+}
+
+std::optional<unsigned> tcc::graph::findGatheredLoop(const ProductView &view,
+                                                     const ProductSide &side,
+                                                     Value tensor) {
+  auto gather = tensor.getDefiningOp<GatherOp>();
+  if (!gather || side.panels || side.padded > 0 ||
+      ::getType(gather.getIndices()).getRank() != 1)
+    return std::nullopt;
+  ArrayRef<AffineExpr> indices = side.map.getResults();
+  auto loop = dyn_cast<AffineDimExpr>(indices[gather.getAxis()]);
+  if (!loop || loop.getPosition() >= view.batch.size() ||
+      llvm::count_if(indices, [&](AffineExpr index) {
+        return index.isFunctionOfDim(loop.getPosition());
+      }) != 1)
+    return std::nullopt;
+  return loop.getPosition();
+}
+
 Value GatherOp::emitElement(OpBuilder &builder, Location loc,
                             ValueRange indices, ElementSource &source) {
   int64_t axis = getAxis();
   int64_t count = ::getType(getIndices()).getRank();
   SmallVector<Value> inner(indices.take_front(axis));
-  inner.push_back(emitIndex(builder, loc, source, getIndices(),
-                            indices.slice(axis, count), getExtent(getX(), axis),
-                            /*wrapNegative=*/!getNonnegative()));
+  inner.push_back(
+      emitSliceIndex(builder, loc, *this, indices.slice(axis, count), source));
   llvm::append_range(inner, indices.drop_front(axis + count));
   return source.element(builder, loc, getX(), inner);
 }

@@ -1,3 +1,4 @@
+#include "dialects/graph/Gathers.h"
 #include "dialects/graph/ops/TensorEmitter.h"
 
 #include "mlir/Dialect/Utils/IndexingUtils.h"
@@ -9,11 +10,24 @@ static RankedTensorType getType(Value tensor) {
   return cast<RankedTensorType>(tensor.getType());
 }
 
-/// Index tuples of one index each.
-static Value makeTuples(const TensorEmitter &emitter, Value indices) {
+Value tcc::graph::makeTuples(OpBuilder &builder, Location loc, Value indices) {
   Extents extents = getExtents(indices);
-  extents.push_back(emitter.builder.getAffineConstantExpr(1));
-  return emitter.reshape(indices, extents);
+  extents.push_back(builder.getAffineConstantExpr(1));
+  return TensorEmitter(builder, loc).reshape(indices, extents);
+}
+
+Value tcc::graph::addBatchIndices(OpBuilder &builder, Location loc,
+                                  Value tuples, int64_t batchAxes) {
+  Extents extents = getExtents(tuples);
+  int64_t last = extents.size() - 1;
+  extents[last] = builder.getAffineConstantExpr(1);
+  auto type = makeTensorType(extents, getElementTypeOrSelf(tuples));
+  SmallVector<Value> parts;
+  for (int64_t axis = 0; axis < batchAxes; ++axis)
+    parts.push_back(builder.create<IotaOp>(loc, type, axis));
+  parts.push_back(tuples);
+  return parts.size() == 1 ? tuples
+                           : builder.create<ConcatOp>(loc, parts, last);
 }
 
 /// The permutation of `rank` axes that brings `count` axes from `first` on to
@@ -39,7 +53,7 @@ namespace {
 class Readers {
 public:
   /// None if indices are not constant, one is out of range, or so many read one
-  /// slice that most terms of the sum would be empty.
+  /// slice, or so few any, that most terms of the sum would be empty.
   static std::optional<Readers> find(GatherOp op);
 
   /// The sum of what each slice's readers have in `updates`, whose `axis` is
@@ -77,10 +91,10 @@ std::optional<Readers> Readers::find(GatherOp op) {
     readers.termCount =
         std::max(readers.termCount, readers.places[index].size());
   }
-  // A scatter writes zeros, then reads and writes an element for each index.
+  constexpr int64_t kMostShare = 4;
   int64_t terms = *extent * int64_t(readers.termCount);
   if (readers.termCount == 0 || readers.termCount > kMaxTerms ||
-      terms > 2 * (*extent + indices.getNumElements()))
+      terms > kMostShare * indices.getNumElements())
     return std::nullopt;
   return readers;
 }
@@ -148,7 +162,8 @@ static Value scatterSlices(const TensorEmitter &emitter, GatherOp op,
                      getElementTypeOrSelf(updates)),
       0.0);
   Value sum = emitter.emit<ScatterNdOp>(
-      zeros, makeTuples(emitter, op.getIndices()), updates, ScatterKind::add);
+      zeros, makeTuples(emitter.builder, op.getLoc(), op.getIndices()), updates,
+      ScatterKind::add);
   return emitter.emit<TransposeOp>(sum, invertPermutationVector(order));
 }
 
@@ -210,23 +225,10 @@ LogicalResult GatherElementsOp::emitGradients(Gradients &gradients) {
   return success();
 }
 
-/// The index tuples with the indices of the batch axes before them.
-static Value addBatchIndices(const TensorEmitter &emitter, Value indices,
-                             int64_t batchAxes) {
-  Extents extents = getExtents(indices);
-  int64_t last = extents.size() - 1;
-  extents[last] = emitter.builder.getAffineConstantExpr(1);
-  auto type = makeTensorType(extents, getElementTypeOrSelf(indices));
-  SmallVector<Value> parts;
-  for (int64_t axis = 0; axis < batchAxes; ++axis)
-    parts.push_back(emitter.emit<IotaOp>(type, axis));
-  parts.push_back(indices);
-  return parts.size() == 1 ? indices : emitter.emit<ConcatOp>(parts, last);
-}
-
 LogicalResult GatherNdOp::emitGradients(Gradients &gradients) {
   TensorEmitter emitter(gradients.getBuilder(), getLoc());
-  Value tuples = addBatchIndices(emitter, getIndices(), getBatchDims());
+  Value tuples =
+      addBatchIndices(emitter.builder, getLoc(), getIndices(), getBatchDims());
   gradients.add(getX(), emitter.emit<ScatterNdOp>(
                             emitter.splat(getX(), 0.0), tuples,
                             gradients.get(getResult()), ScatterKind::add));

@@ -90,10 +90,10 @@ private:
   const PlaneConvolution &c;
   const PlaneWindow &window;
   int64_t lanes, vectors; // a tile has so many vectors of pixels
-  int64_t channels, inputRows, width;
+  int64_t planeCount, inputRows, width;
   VectorType vectorType;
   Memory input;    // of what planes hold
-  Memory planes;   // [channels][rows][phases][width], of the task
+  Memory planes;   // [planes][rows][phases][width], of the task
   Memory places;   // of what the first window reads of planes, in order of k
   Memory finished; // of a tile, [filters][pixels], on the stack
   Value image, firstRow, rowCount;
@@ -115,7 +115,7 @@ private:
   void emitRow(Value row);
   void emitTile(Value row, Value column, int64_t vectorCount, int64_t pixels);
   Sums accumulate(Value row, Value column, int64_t vectorCount);
-  SmallVector<Value> load(Value k, Value window, int64_t vectorCount);
+  SmallVector<Value> load(Value k, Value start, int64_t vectorCount);
   Sums addProducts(Value k, ArrayRef<Value> pixels, ValueRange sums);
   void finish(Value row, Value column, int64_t pixels);
 };
@@ -125,8 +125,8 @@ private:
 PlaneEmitter::PlaneEmitter(KernelBuilder &b, const PlaneConvolution &c,
                            Value scratch)
     : b(b), c(c), window(c.window), lanes(c.unit.lanes(b.getF32Type())),
-      channels(window.getPlanes()), inputRows(window.getInputRows(c.taskRows)),
-      width(window.getWidth()),
+      planeCount(window.getPlanes()),
+      inputRows(window.getInputRows(c.taskRows)), width(window.getWidth()),
       vectorType(VectorType::get(lanes, b.getF32Type())),
       input(window.hasUnits() ? asUnits(c.input, window.packing)
                               : c.input.asBits()) {
@@ -173,7 +173,7 @@ void PlaneEmitter::fill(Value channel, Value row, int64_t phase, int64_t from,
 
 void PlaneEmitter::copyRows() {
   const PlaneAxis &rows = window.rows;
-  Value rowSize = b.index(window.columns.input * channels);
+  Value rowSize = b.index(window.columns.input * planeCount);
   Value start = b.mul(image, b.mul(b.index(rows.input), rowSize));
   Value first =
       b.sub(b.mul(firstRow, b.index(rows.stride)), b.index(rows.padLow));
@@ -187,7 +187,7 @@ void PlaneEmitter::copyRows() {
     b.when(
         isInside, [&] { copyRow(row, b.add(start, b.mul(from, rowSize))); },
         [&] {
-          b.loop(b.index(channels), [&](Value channel) {
+          b.loop(b.index(planeCount), [&](Value channel) {
             for (int64_t phase = 0; phase < window.columns.stride; ++phase)
               fill(channel, row, phase, 0, width);
           });
@@ -208,14 +208,14 @@ void PlaneEmitter::copyPhase(Value row, Value source, int64_t phase) {
     return std::min(width, int64_t(llvm::divideCeil(after, columns.stride)));
   };
   int64_t from = placeOf(0), to = placeOf(columns.input);
-  b.loop(b.index(channels), [&](Value channel) {
+  b.loop(b.index(planeCount), [&](Value channel) {
     fill(channel, row, phase, 0, from);
     fill(channel, row, phase, to, width);
   });
   int64_t whole = from + (to - from) / lanes * lanes;
-  if (channels == 1 && columns.stride == 1) {
+  if (planeCount == 1 && columns.stride == 1) {
     copyAdjacent(row, source, from, whole);
-  } else if (channels % 4 == 0) {
+  } else if (planeCount % 4 == 0) {
     copyBlocks(row, source, phase, from, whole);
   } else {
     whole = from;
@@ -229,7 +229,7 @@ Value PlaneEmitter::sourceOf(Value source, int64_t phase, Value place) {
   Value column =
       b.sub(b.add(b.mul(place, b.index(columns.stride)), b.index(phase)),
             b.index(columns.padLow));
-  return b.add(source, b.mul(column, b.index(channels)));
+  return b.add(source, b.mul(column, b.index(planeCount)));
 }
 
 void PlaneEmitter::copyAdjacent(Value row, Value source, int64_t from,
@@ -245,7 +245,7 @@ void PlaneEmitter::copyAdjacent(Value row, Value source, int64_t from,
 /// columns of one channel after those of another.
 void PlaneEmitter::copyBlocks(Value row, Value source, int64_t phase,
                               int64_t from, int64_t to) {
-  int64_t block = std::min(lanes, channels & -channels);
+  int64_t block = std::min(lanes, planeCount & -planeCount);
   auto copyBlock = [&](Value place, Value first) {
     SmallVector<Value> turned;
     for (int64_t lane = 0; lane < lanes; ++lane) {
@@ -261,7 +261,7 @@ void PlaneEmitter::copyBlocks(Value row, Value source, int64_t phase,
     }
   };
   b.loop(b.index(from), b.index(to), b.index(lanes), [&](Value place) {
-    b.loop(b.index(0), b.index(channels), b.index(block),
+    b.loop(b.index(0), b.index(planeCount), b.index(block),
            [&](Value first) { copyBlock(place, first); });
   });
 }
@@ -270,7 +270,7 @@ void PlaneEmitter::copySingly(Value row, Value source, int64_t phase,
                               int64_t from, int64_t to) {
   if (from >= to)
     return;
-  b.loop(b.index(channels), [&](Value channel) {
+  b.loop(b.index(planeCount), [&](Value channel) {
     Memory plane = b.from(planes, planeRow(channel, row, b.index(phase)));
     b.loop(b.index(from), b.index(to), b.index(1), [&](Value place) {
       Value column = sourceOf(source, phase, place);
@@ -287,7 +287,7 @@ void PlaneEmitter::listPlaces() {
   Value phases = b.index(columns.stride);
   b.loop(b.index(window.getDepth()), [&](Value k) {
     SmallVector<Value> at = b.delinearize(
-        k, {b.index(rows.taps), b.index(columns.taps), b.index(channels)});
+        k, {b.index(rows.taps), b.index(columns.taps), b.index(planeCount)});
     Value y = b.mul(at[0], b.index(rows.dilation));
     Value x = b.mul(at[1], b.index(columns.dilation));
     Value place = b.add(planeRow(at[2], y, b.rem(x, phases)), b.div(x, phases));
@@ -351,14 +351,14 @@ PlaneEmitter::Sums PlaneEmitter::accumulate(Value row, Value column,
                      sums);
 }
 
-/// What the pixels from that of `window` on read at k.
-SmallVector<Value> PlaneEmitter::load(Value k, Value window,
+/// What the pixels whose first window begins at `start` read at k.
+SmallVector<Value> PlaneEmitter::load(Value k, Value start,
                                       int64_t vectorCount) {
   Value place =
       b.create<arith::IndexCastOp>(b.getIndexType(), b.load(places, k));
   SmallVector<Value> pixels;
   for (int64_t v = 0; v < vectorCount; ++v) {
-    Value at = b.add(b.add(window, b.index(v * lanes)), place);
+    Value at = b.add(b.add(start, b.index(v * lanes)), place);
     pixels.push_back(b.loadVector(planes, at, lanes));
   }
   return pixels;

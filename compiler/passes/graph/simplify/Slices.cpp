@@ -1,5 +1,6 @@
 #include "compiler/passes/graph/match/Matchers.h"
 #include "compiler/passes/graph/simplify/Patterns.h"
+#include "dialects/graph/Gathers.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -146,8 +147,7 @@ struct FixDynamicSlice : OpRewritePattern<DynamicSliceOp> {
   }
 };
 
-// --- indices
-// -------------------------------------------------------------------
+// --- indices ----------------------------------------------------------------
 
 /// The indices of an op along `axis`, [outer axes..., axis], where they are
 /// repeated along all axes behind it, along which the op has all of x: it moves
@@ -162,7 +162,8 @@ Value findSliceIndices(OpBuilder &builder, Value x, Value indices,
           own = getExtents(broadcast.getX());
   own.insert(own.begin(), rank - own.size(), builder.getAffineConstantExpr(1));
   for (int64_t i = axis + 1; i < rank; ++i)
-    if (getConstant(own[i]) != 1 || !isEqual(wanted[i], extents[i]))
+    // Types are inferred from the one, and were from the other.
+    if (getConstant(own[i]) != 1 || wanted[i] != extents[i])
       return nullptr;
   auto makeOuterType = [&](const Extents &extents) {
     return makeTensorType(ArrayRef(extents).take_front(axis + 1),
@@ -174,14 +175,6 @@ Value findSliceIndices(OpBuilder &builder, Value x, Value indices,
                                            makeOuterType(extents), outer);
 }
 
-/// Tuples of one index each.
-Value makeTuples(OpBuilder &builder, Value indices) {
-  Extents extents = getExtents(indices);
-  extents.push_back(builder.getAffineConstantExpr(1));
-  return reshapeTo(builder, indices.getLoc(), indices,
-                   makeTensorType(extents, getElementTypeOrSelf(indices)));
-}
-
 /// gather_elements of slices = gather_nd
 struct GatherSlices : OpRewritePattern<GatherElementsOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -189,14 +182,14 @@ struct GatherSlices : OpRewritePattern<GatherElementsOp> {
                                 PatternRewriter &rewriter) const override {
     int64_t axis = op.getAxis();
     for (int64_t i = 0; i < axis; ++i)
-      if (!isEqual(getExtent(op.getX(), i), getExtent(op.getIndices(), i)))
+      if (getExtent(op.getX(), i) != getExtent(op.getIndices(), i))
         return rewriter.notifyMatchFailure(op, "reads a part of an outer axis");
     Value indices =
         findSliceIndices(rewriter, op.getX(), op.getIndices(), axis);
     if (!indices)
       return rewriter.notifyMatchFailure(op, "indices differ within slices");
     rewriter.replaceOpWithNewOp<GatherNdOp>(
-        op, op.getX(), makeTuples(rewriter, indices), axis);
+        op, op.getX(), makeTuples(rewriter, op.getLoc(), indices), axis);
     return success();
   }
 };
@@ -211,14 +204,9 @@ struct ScatterSlices : OpRewritePattern<ScatterElementsOp> {
         findSliceIndices(rewriter, op.getX(), op.getIndices(), axis);
     if (!indices)
       return rewriter.notifyMatchFailure(op, "indices differ within slices");
-    Value tuples = makeTuples(rewriter, indices);
-    SmallVector<Value> parts;
-    for (int64_t outer = 0; outer < axis; ++outer)
-      parts.push_back(
-          rewriter.create<IotaOp>(op.getLoc(), tuples.getType(), outer));
-    parts.push_back(tuples);
-    if (axis > 0)
-      tuples = rewriter.create<ConcatOp>(op.getLoc(), parts, axis + 1);
+    Value tuples =
+        addBatchIndices(rewriter, op.getLoc(),
+                        makeTuples(rewriter, op.getLoc(), indices), axis);
     rewriter.replaceOpWithNewOp<ScatterNdOp>(op, op.getX(), tuples,
                                              op.getUpdates(), op.getKind());
     return success();
@@ -284,8 +272,8 @@ struct PadInConv : OpRewritePattern<ConvOp> {
 
 void addSlicePatterns(RewritePatternSet &patterns) {
   patterns.add<ComposeSlices, SliceOfConcat, GatherToSlice, FixDynamicSlice,
-               GatherSlices, ScatterSlices, DropEmptyPad, PadInConv>(
-      patterns.getContext());
+               GatherSlices, ScatterSlices, DropEmptyPad,
+               PadInConv>(patterns.getContext());
 }
 
 } // namespace tcc
