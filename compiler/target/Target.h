@@ -40,6 +40,8 @@ enum class TargetStage {
 struct TargetCapabilities {
   /// Kernels of attention multiply matrices of bf16.
   bool hasBf16Attention = false;
+  /// Products read slices that are gathered for their batch where they lie.
+  bool readsGatheredBatches = false;
   /// Attention and its gradients have kernels for matrices of 16 bits, on units
   /// for matrix products.
   bool hasTensorAttention = false;

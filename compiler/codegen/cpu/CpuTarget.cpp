@@ -154,6 +154,7 @@ const TargetCapabilities &CpuTarget::getCapabilities() const {
   // A message takes 50 us at 1 GB/s between hosts.
   static constexpr TargetCapabilities capabilities = {
       .hasBf16Attention = true,
+      .readsGatheredBatches = true,
       .sumsInChains = true,
       .hasExactSums = true,
       .sharesElementwise = true,

@@ -101,7 +101,13 @@ MatrixSource ProductEmitter::makeSource(const ProductSide &side,
       at.push_back(loops[loop]);
       strides.push_back(size(b, own.walk->strides[loop]));
     }
-    return b.add(size(b, own.walk->offset), b.linearize(at, strides));
+    Value offset = b.add(size(b, own.walk->offset), b.linearize(at, strides));
+    if (!own.gathered)
+      return offset;
+    const auto &[gather, loop, stride] = *own.gathered;
+    Value index =
+        emitSliceIndex(b, frame.loc, gather, loops[loop], frame.elements);
+    return b.add(offset, b.mul(index, size(b, stride)));
   };
   if (side.panels)
     source.panelStride =
@@ -222,7 +228,7 @@ void ProductEmitter::emit() {
   if (plan.planeRows == 0)
     return emitContraction(b, c, frame.firstTask, frame.lastTask,
                            frame.scratch);
-  if (plan.packing.group == 1 || !frame.options.hasTileRegisters)
+  if (!c.usesTileRegisters())
     return emitPlanes(c);
   emitContraction(b, c, blockTask(frame.firstTask), blockTask(frame.lastTask),
                   frame.scratch);

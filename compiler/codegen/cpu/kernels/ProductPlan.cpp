@@ -207,6 +207,23 @@ static bool areLanesInner(const ProductSide &side, unsigned lane, unsigned k) {
   return lanesAt > depthAt;
 }
 
+/// Says how loops walk over the operand of `side`, if it lies in memory.
+void ProductPlan::walkOver(const ProductSide &side, SidePlan &plan) const {
+  std::optional<unsigned> loop = findGatheredLoop(view, side, plan.tensor);
+  if (!loop) {
+    plan.walk = spreadOverLoops(traceInput(plan.tensor), side.map);
+    return;
+  }
+  auto gather = plan.tensor.getDefiningOp<GatherOp>();
+  StridedInput from = traceInput(gather.getX());
+  if (!from.input)
+    return;
+  AffineExpr &stride = from.strides[gather.getAxis()];
+  plan.gathered = GatheredSlices{gather, *loop, stride};
+  stride = getAffineConstantExpr(0, op->getContext());
+  plan.walk = spreadOverLoops(from, side.map);
+}
+
 SidePlan ProductPlan::makeSide(const ProductSide &side,
                                ArrayRef<unsigned> lanes) const {
   SidePlan plan;
@@ -216,7 +233,7 @@ SidePlan ProductPlan::makeSide(const ProductSide &side,
   access.isUnsigned = element.isUnsignedInteger();
   access.elementType = getSignless(element);
   if (side.padded == 0 || staysInside(plan.tensor, side.map, extents))
-    plan.walk = spreadOverLoops(traceInput(plan.tensor), side.map);
+    walkOver(side, plan);
   if (side.panels) {
     access.kind = MatrixAccess::Panels;
     access.input = plan.walk->input;
@@ -279,6 +296,8 @@ bool ProductPlan::holdsUnits(const SidePlan &side, Packing packing) const {
     if (!llvm::is_contained(depth, loop) && !isOne(extents[loop]) &&
         !stride.isMultipleOf(packing.group))
       return false;
+  if (side.gathered && !side.gathered->stride.isMultipleOf(packing.group))
+    return false;
   return side.walk->offset.isMultipleOf(packing.group);
 }
 

@@ -11,6 +11,7 @@
 #include "compiler/codegen/cpu/kernels/MatrixKernel.h"
 #include "compiler/codegen/cpu/tile/PaddedWindows.h"
 #include "compiler/codegen/cpu/tile/PlaneConvolution.h"
+#include "dialects/graph/Gathers.h"
 
 namespace tcc::cpu {
 
@@ -26,11 +27,20 @@ struct WindowLoops {
   int64_t channels = 0;                                  // of a group
 };
 
+/// Slices along an axis that a loop of the batch walks over, each at an index
+/// of the gather's.
+struct GatheredSlices {
+  graph::GatherOp op;
+  unsigned loop;
+  mlir::AffineExpr stride; // from slice to slice of x
+};
+
 /// How tiles get one side of a product.
 struct SidePlan {
   Value tensor;
   MatrixAccess access;
   std::optional<graph::LoopStrides> walk;
+  std::optional<GatheredSlices> gathered; // beside what `walk` says
   std::optional<WindowLoops> windows;
 };
 
@@ -80,6 +90,7 @@ private:
   int64_t getBlockScratch() const;
   void numberLoops();
   void joinRows();
+  void walkOver(const graph::ProductSide &side, SidePlan &plan) const;
   SidePlan makeSide(const graph::ProductSide &side,
                     llvm::ArrayRef<unsigned> lanes) const;
   std::optional<WindowLoops> matchWindows(const graph::ProductSide &side,

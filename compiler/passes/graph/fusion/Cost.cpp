@@ -1,5 +1,7 @@
 #include "compiler/passes/graph/fusion/Cost.h"
+#include "compiler/passes/graph/fusion/Members.h"
 
+#include "dialects/graph/Gathers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/ADT/StringSwitch.h"
 
@@ -236,6 +238,25 @@ std::optional<Count> getPackedReads(Operation *anchor, unsigned operand,
   AffineExpr exact = getNumElements(unread, anchor->getContext());
   return Count{std::max(1.0, std::ceil(most / reuse)),
                exact.ceilDiv(int64_t(reuse))};
+}
+
+/// Whether `op` gathers the slices that the batch of a product chooses.
+static bool choosesSlices(Operation *op, Operation *anchor) {
+  auto product = dyn_cast_if_present<ProductOpInterface>(anchor);
+  if (!product || !isa<GatherOp>(op))
+    return false;
+  ProductView view = product.getProduct();
+  return llvm::any_of(ArrayRef{&view.lhs, &view.rhs},
+                      [&](const ProductSide *side) {
+                        Value tensor = anchor->getOperand(side->operand);
+                        return tensor.getDefiningOp() == op &&
+                               findGatheredLoop(view, *side, tensor);
+                      });
+}
+
+bool CostModel::isInPlace(Operation *op, Operation *anchor) const {
+  return isStrided(op) || (target.getCapabilities().readsGatheredBatches &&
+                           choosesSlices(op, anchor));
 }
 
 AffineMap getReadMap(Operation *op, unsigned operand) {

@@ -51,6 +51,9 @@ public:
   CostModel(mlir::ModuleOp module, const Target &target);
 
   const Target &getTarget() const { return target; }
+  /// Whether `anchor`, where it packs what `op` makes, reads the elements where
+  /// those of op's operand lie; `anchor` may be null.
+  bool isInPlace(mlir::Operation *op, mlir::Operation *anchor) const;
   const Machine &getMachine() const { return target.getMachine(); }
 
   /// Product of the extents, and its upper bound.

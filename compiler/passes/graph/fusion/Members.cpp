@@ -51,6 +51,12 @@ bool isStrided(Operation *op) {
          });
 }
 
+bool combinesTensors(Operation *op) {
+  return llvm::count_if(op->getOperands(), [](Value operand) {
+           return !getSplat(operand) && !operand.getDefiningOp<BroadcastOp>();
+         }) > 1;
+}
+
 Body getBody(FusedOp fused) {
   Body body;
   Block &block = fused.getBody().front();

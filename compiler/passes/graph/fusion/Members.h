@@ -23,6 +23,9 @@ mlir::AffineMap getStoreMap(mlir::Operation *op, graph::KernelKind kind);
 /// True if `op` becomes part of a kernel.
 bool isFusible(mlir::Operation *op);
 
+/// True if `op` reads several tensors that do not just repeat elements.
+bool combinesTensors(mlir::Operation *op);
+
 /// True for an op that only says with which strides its operand is read.
 bool isStrided(mlir::Operation *op);
 

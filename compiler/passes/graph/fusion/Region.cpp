@@ -438,19 +438,15 @@ StringRef Analyzer::readAnchorOperands(unsigned member) {
   return {};
 }
 
-/// True if `op` reads several tensors that do not just repeat elements.
-static bool combinesTensors(Operation *op) {
-  return llvm::count_if(op->getOperands(), [](Value operand) {
-           return !getSplat(operand) && !operand.getDefiningOp<BroadcastOp>();
-         }) > 1;
-}
-
 /// Values computed more often than they have elements, or one by one while
 /// packing, must be cheap. Attention packs again for each block of queries or
 /// keys: what combines tensors there reads all of them as often.
 StringRef Analyzer::checkRecomputation(unsigned member) {
   Operation *op = members[member];
   double elements = model.getMaxCount(op->getResult(0).getType());
+  if (gathers(op) && region.access[member] == kAnywhere &&
+      model.isInPlace(op, region.anchor))
+    return {};
   bool isRepeated = countEvaluations(member).most > 1.5 * elements;
   if (!isRepeated && packing[member] == Packing::none)
     return {};
@@ -500,7 +496,7 @@ StringRef Analyzer::readOperands(unsigned member) {
                           : one == kPerRow    ? rowsSize
                                               : anywhere[member];
       Packing how = packing[member];
-      if (how == Packing::strided && !isStrided(op))
+      if (how == Packing::strided && !model.isInPlace(op, region.anchor))
         how = Packing::element;
       if (isCounted &&
           graph::isEqual(evaluations.exact,
@@ -531,7 +527,7 @@ void Analyzer::priceWork() {
       work.libraryFlops += own.libraryFlops;
       continue;
     }
-    if (packing[i] == Packing::strided && isStrided(op))
+    if (packing[i] == Packing::strided && model.isInPlace(op, region.anchor))
       continue;
     double factor =
         packing[i] == Packing::none ? around : model.getMachine().packingFactor;

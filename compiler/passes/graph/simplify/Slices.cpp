@@ -194,6 +194,23 @@ struct GatherSlices : OpRewritePattern<GatherElementsOp> {
   }
 };
 
+/// gather_nd at single indices = gather along the first axis
+struct GatherFirstAxis : OpRewritePattern<GatherNdOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(GatherNdOp op,
+                                PatternRewriter &rewriter) const override {
+    Extents extents = getExtents(op.getIndices());
+    if (op.getBatchDims() != 0 || getConstant(extents.back()) != 1)
+      return rewriter.notifyMatchFailure(op, "not one index a slice");
+    extents.pop_back();
+    Value list = reshapeTo(
+        rewriter, op.getLoc(), op.getIndices(),
+        makeTensorType(extents, getElementTypeOrSelf(op.getIndices())));
+    rewriter.replaceOpWithNewOp<GatherOp>(op, op.getX(), list, /*axis=*/0);
+    return success();
+  }
+};
+
 /// scatter_elements of slices = scatter_nd
 struct ScatterSlices : OpRewritePattern<ScatterElementsOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -272,7 +289,7 @@ struct PadInConv : OpRewritePattern<ConvOp> {
 
 void addSlicePatterns(RewritePatternSet &patterns) {
   patterns.add<ComposeSlices, SliceOfConcat, GatherToSlice, FixDynamicSlice,
-               GatherSlices, ScatterSlices, DropEmptyPad,
+               GatherSlices, GatherFirstAxis, ScatterSlices, DropEmptyPad,
                PadInConv>(patterns.getContext());
 }
 

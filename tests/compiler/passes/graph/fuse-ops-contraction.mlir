@@ -76,3 +76,32 @@ func.func @sibling(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>, %r: tensor<64x6
   %b = graph.mul %r, %r : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
   return %a, %b : tensor<64x64xf32>, tensor<64x64xf32>
 }
+
+// -----
+
+// Slices that a batch chooses, as tokens do experts, are read where they lie; rows that
+// are chosen one by one are not.
+// CHECK-LABEL: func @gathered_batch
+// CHECK-SAME:    (%[[W:.*]]: tensor<4x512x256xf32>, %[[I:.*]]: tensor<64xi64>
+// CHECK:         graph.fused <contraction> ({{.*}}%[[W]], %[[I]]
+// CHECK:           graph.gather
+// CHECK:           graph.matmul
+// CHECK-NOT:     graph.fused <
+func.func @gathered_batch(%w: tensor<4x512x256xf32>, %i: tensor<64xi64>, %x: tensor<64x256x1xf32>)
+    -> tensor<64x512x1xf32> {
+  %g = graph.gather %w, %i {axis = 0 : i64} : (tensor<4x512x256xf32>, tensor<64xi64>) -> tensor<64x512x256xf32>
+  %0 = graph.matmul %g, %x : (tensor<64x512x256xf32>, tensor<64x256x1xf32>) -> tensor<64x512x1xf32>
+  return %0 : tensor<64x512x1xf32>
+}
+
+// -----
+
+// CHECK-LABEL: func @gathered_rows
+// CHECK:         graph.fused <pointwise>
+// CHECK:           graph.gather
+// CHECK:         graph.fused <contraction>
+func.func @gathered_rows(%w: tensor<400x256xf32>, %i: tensor<64xi64>, %x: tensor<256x40xf32>) -> tensor<64x40xf32> {
+  %g = graph.gather %w, %i {axis = 0 : i64} : (tensor<400x256xf32>, tensor<64xi64>) -> tensor<64x256xf32>
+  %0 = graph.matmul %g, %x : (tensor<64x256xf32>, tensor<256x40xf32>) -> tensor<64x40xf32>
+  return %0 : tensor<64x40xf32>
+}

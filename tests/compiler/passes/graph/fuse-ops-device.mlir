@@ -45,3 +45,17 @@ func.func @small_product(%x: tensor<4x32xf32>, %w: tensor<32x32xf32>) -> tensor<
   %y = graph.gelu %m : (tensor<4x32xf32>) -> tensor<4x32xf32>
   return %y : tensor<4x32xf32>
 }
+
+// -----
+
+// No library gathers the slices of a batch.
+// CHECK-LABEL: func @gathered_batch
+// CHECK:         graph.fused <pointwise>
+// CHECK:           graph.gather
+// CHECK:         graph.fused <contraction>
+func.func @gathered_batch(%w: tensor<4x512x256xf32>, %i: tensor<64xi64>, %x: tensor<64x256x1xf32>)
+    -> tensor<64x512x1xf32> {
+  %g = graph.gather %w, %i {axis = 0 : i64} : (tensor<4x512x256xf32>, tensor<64xi64>) -> tensor<64x512x256xf32>
+  %0 = graph.matmul %g, %x : (tensor<64x512x256xf32>, tensor<64x256x1xf32>) -> tensor<64x512x1xf32>
+  return %0 : tensor<64x512x1xf32>
+}

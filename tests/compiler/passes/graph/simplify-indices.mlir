@@ -47,6 +47,16 @@ func.func @keep_elements(%x: tensor<2x9x5xf32>, %i: tensor<2x4x1xi64>, %j: tenso
   return %1, %3, %5 : tensor<2x4x3xf32>, tensor<1x4x5xf32>, tensor<2x4x5xf32>
 }
 
+// Tuples of one index choose slices of the first axis.
+// CHECK-LABEL: func @gather_first_axis
+// CHECK-SAME:  (%[[X:.*]]: tensor<9x5xf32>, %[[I:.*]]: tensor<4x1xi64>)
+// CHECK:       %[[LIST:.*]] = graph.reshape %[[I]] : (tensor<4x1xi64>) -> tensor<4xi64>
+// CHECK:       graph.gather %[[X]], %[[LIST]] {axis = 0 : i64} : {{.*}} -> tensor<4x5xf32>
+func.func @gather_first_axis(%x: tensor<9x5xf32>, %i: tensor<4x1xi64>) -> tensor<4x5xf32> {
+  %0 = graph.gather_nd %x, %i {batch_dims = 0 : i64} : (tensor<9x5xf32>, tensor<4x1xi64>) -> tensor<4x5xf32>
+  return %0 : tensor<4x5xf32>
+}
+
 // Nor are extents that are the same but written in another way, as types are told apart.
 // CHECK-LABEL: func @keep_symbolic
 // CHECK:       graph.scatter_elements

@@ -107,6 +107,52 @@ TEST_F(MatrixKernelTest, productsOfViews) {
               "3x16x24x" + type, "3x24x16x" + type, "3x16x16x" + type);
 }
 
+/// Slices that each matrix of a batch chooses are read where they lie.
+TEST_F(MatrixKernelTest, productsOfGatheredSlices) {
+  auto define = [](const std::string &w, const std::string &g,
+                   const std::string &x, const std::string &y, int axis,
+                   const std::string &product) {
+    return "!w = tensor<" + w + ">\n!i = tensor<7xi64>\n!g = tensor<" + g +
+           ">\n!x = tensor<" + x + ">\n!y = tensor<" + y + ">\n" + R"(
+      func.func @f(%w: !w, %i: !i, %x: !x) -> !y {
+        %g = graph.gather %w, %i {axis = )" +
+           std::to_string(axis) + R"(} : (!w, !i) -> !g
+        %0 = graph.matmul )" +
+           product + R"( -> !y
+        return %0 : !y
+      })";
+  };
+  auto checkSlices = [&](auto &&...parts) {
+    check(KernelKind::contraction, define(parts...));
+  };
+  std::string left = "%g, %x : (!g, !x)", right = "%x, %g : (!x, !g)";
+  for (std::string type : {"f32", "bf16"}) {
+    std::string vector = "7x24x1x" + type, matrix = "7x24x70x" + type;
+    checkSlices("4x16x24x" + type, "7x16x24x" + type, vector, "7x16x1xf32", 0,
+                left);
+    checkSlices("4x16x24x" + type, "7x16x24x" + type, matrix, "7x16x70xf32", 0,
+                left);
+    checkSlices("4x24x70x" + type, "7x24x70x" + type, "7x16x24x" + type,
+                "7x16x70xf32", 0, right);
+    checkSlices("4x70x24x" + type, "7x70x24x" + type, "7x3x24x" + type,
+                "7x3x70xf32", 0, "%x, %g {transpose_rhs} : (!x, !g)");
+  }
+  // Rows that are not those of the batch: computed one by one.
+  checkSlices("4x24xf32", "7x24xf32", "24x9xf32", "7x9xf32", 0, left);
+  checkSlices("2x4x24xf32", "2x7x24xf32", "2x24x9xf32", "2x7x9xf32", 1, left);
+
+  parse(KernelKind::contraction, define("4x16x24xf32", "7x16x24xf32",
+                                        "7x24x9xf32", "7x16x9xf32", 0, left));
+  compile();
+  ASSERT_TRUE(getKernel().getInfo().usesFault);
+  std::vector<HostTensor> inputs = makeInputs();
+  inputs[1].elements[3].i = -4;
+  EXPECT_EQ(run(inputs).fault[0], 0) << "negative ones count from the end";
+  inputs[1].elements[3].i = 4;
+  EXPECT_EQ(run(inputs).fault[0], 1);
+  EXPECT_EQ(run(inputs).fault[1], 4);
+}
+
 TEST_F(MatrixKernelTest, productsOfPackedWeights) {
   checkProduct("9x17xf32", "2x17x64xf32", "9x128xf32", "{packed_rhs}");
   checkProduct("1x300xf32", "1x300x48xf32", "1x40xf32", "{packed_rhs}");
