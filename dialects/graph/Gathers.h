@@ -1,4 +1,4 @@
-//===- Gathers.h - Gathers that others read in place ------------*- C++ -*-===//
+//===- Gathers.h - Gathers read in place, tuples of indices -----*- C++ -*-===//
 #ifndef TCC_DIALECTS_GRAPH_GATHERS_H
 #define TCC_DIALECTS_GRAPH_GATHERS_H
 

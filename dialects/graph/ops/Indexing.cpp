@@ -1,5 +1,6 @@
 #include "dialects/graph/Gathers.h"
 #include "dialects/graph/GraphOps.h"
+#include "dialects/graph/ops/TensorEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
@@ -126,6 +127,26 @@ LogicalResult GatherOp::inferReturnTypes(MLIRContext *,
   auto result = makeTensorType(to, type.getElementType());
   types.push_back(result);
   return checkReadable(loc, from[axis], result);
+}
+
+Value tcc::graph::makeTuples(OpBuilder &builder, Location loc, Value indices) {
+  Extents extents = getExtents(indices);
+  extents.push_back(builder.getAffineConstantExpr(1));
+  return TensorEmitter(builder, loc).reshape(indices, extents);
+}
+
+Value tcc::graph::addBatchIndices(OpBuilder &builder, Location loc,
+                                  Value tuples, int64_t batchAxes) {
+  Extents extents = getExtents(tuples);
+  int64_t last = extents.size() - 1;
+  extents[last] = builder.getAffineConstantExpr(1);
+  auto type = makeTensorType(extents, getElementTypeOrSelf(tuples));
+  SmallVector<Value> parts;
+  for (int64_t axis = 0; axis < batchAxes; ++axis)
+    parts.push_back(builder.create<IotaOp>(loc, type, axis));
+  parts.push_back(tuples);
+  return parts.size() == 1 ? tuples
+                           : builder.create<ConcatOp>(loc, parts, last);
 }
 
 Value tcc::graph::emitSliceIndex(OpBuilder &builder, Location loc, GatherOp op,

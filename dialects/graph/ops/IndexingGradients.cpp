@@ -10,26 +10,6 @@ static RankedTensorType getType(Value tensor) {
   return cast<RankedTensorType>(tensor.getType());
 }
 
-Value tcc::graph::makeTuples(OpBuilder &builder, Location loc, Value indices) {
-  Extents extents = getExtents(indices);
-  extents.push_back(builder.getAffineConstantExpr(1));
-  return TensorEmitter(builder, loc).reshape(indices, extents);
-}
-
-Value tcc::graph::addBatchIndices(OpBuilder &builder, Location loc,
-                                  Value tuples, int64_t batchAxes) {
-  Extents extents = getExtents(tuples);
-  int64_t last = extents.size() - 1;
-  extents[last] = builder.getAffineConstantExpr(1);
-  auto type = makeTensorType(extents, getElementTypeOrSelf(tuples));
-  SmallVector<Value> parts;
-  for (int64_t axis = 0; axis < batchAxes; ++axis)
-    parts.push_back(builder.create<IotaOp>(loc, type, axis));
-  parts.push_back(tuples);
-  return parts.size() == 1 ? tuples
-                           : builder.create<ConcatOp>(loc, parts, last);
-}
-
 /// The permutation of `rank` axes that brings `count` axes from `first` on to
 /// the front.
 static SmallVector<int64_t> bringToFront(int64_t rank, int64_t first,
@@ -91,6 +71,7 @@ std::optional<Readers> Readers::find(GatherOp op) {
     readers.termCount =
         std::max(readers.termCount, readers.places[index].size());
   }
+  // So many terms of slices for each index: most are not empty.
   constexpr int64_t kMostShare = 4;
   int64_t terms = *extent * int64_t(readers.termCount);
   if (readers.termCount == 0 || readers.termCount > kMaxTerms ||
@@ -136,7 +117,7 @@ Value Readers::add(const TensorEmitter &emitter, Value updates,
   return sum;
 }
 
-/// x's gradient with one axis for all of the indices.
+/// The gradient of the gather's result with one axis for all of the indices.
 static Value joinIndexAxes(const TensorEmitter &emitter, Value updates,
                            int64_t axis, Value indices) {
   Extents extents = getExtents(updates);

@@ -104,7 +104,7 @@ uint32_t epilogueOf(StepKind kind) {
   case StepKind::sigmoid:
   case StepKind::tanh:
   case StepKind::gelu:
-    return 0;
+    break;
   }
   return 0;
 }
