@@ -88,27 +88,63 @@ struct SliceOfConcat : OpRewritePattern<SliceOp> {
   }
 };
 
-/// gather at one constant index = slice
+/// Indices start, start + step, ... in order of their elements.
+struct Progression {
+  int64_t start, step, count;
+};
+
+/// The elements of a constant; none if `value` is no constant. One element may
+/// be reshaped from another constant.
+SmallVector<int64_t> getElements(Value value) {
+  SmallVector<int64_t> elements;
+  DenseIntElementsAttr constant;
+  if (matchPattern(value, m_Constant(&constant)))
+    for (const APInt &element : constant.getValues<APInt>())
+      elements.push_back(element.getSExtValue());
+  else if (auto splat = getSplat(value);
+           splat && getNumElements(getExtents(value), value.getContext()) == 1)
+    elements.push_back(int64_t(*splat));
+  return elements;
+}
+
+/// nullopt where `indices` are not constant, none, or in no progression.
+/// Negative ones count from `extent`, if they wrap.
+std::optional<Progression> getProgression(Value indices, bool wraps,
+                                          int64_t extent) {
+  SmallVector<int64_t> found = getElements(indices);
+  if (found.empty())
+    return std::nullopt;
+  for (int64_t &index : found) {
+    index += wraps && index < 0 ? extent : 0;
+    if (index < 0 || index >= extent)
+      return std::nullopt;
+  }
+  int64_t count = found.size();
+  int64_t step = count == 1 ? 1 : found[1] - found[0];
+  for (int64_t i = 1; i < count; ++i)
+    if (step == 0 || found[i] - found[i - 1] != step)
+      return std::nullopt;
+  return Progression{found.front(), step, count};
+}
+
+/// gather at constant indices in a progression = slice
 struct GatherToSlice : OpRewritePattern<GatherOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(GatherOp op,
                                 PatternRewriter &rewriter) const override {
-    std::optional<double> index = getSplat(op.getIndices());
-    RankedTensorType indexType = getTensorType(op.getIndices());
     int64_t axis = op.getAxis();
     auto extent = getConstant(getExtent(op.getX(), axis));
-    if (!index || !indexType.hasStaticShape() ||
-        indexType.getNumElements() != 1 || !extent)
-      return rewriter.notifyMatchFailure(op, "index is not one constant");
-    bool wraps = *index < 0 && !op.getNonnegative();
-    int64_t start = int64_t(*index) + (wraps ? *extent : 0);
-    if (start < 0 || start >= *extent)
-      return rewriter.notifyMatchFailure(op, "index is out of range");
+    auto indices =
+        extent ? getProgression(op.getIndices(), !op.getNonnegative(), *extent)
+               : std::nullopt;
+    if (!indices)
+      return rewriter.notifyMatchFailure(op, "indices are no progression");
     SmallVector<int64_t> starts(getRank(op.getX()), 0);
     SmallVector<int64_t> steps(starts.size(), 1);
-    starts[axis] = start;
+    starts[axis] = indices->start;
+    steps[axis] = indices->step;
     Extents extents = getExtents(op.getX());
-    extents[axis] = rewriter.getAffineConstantExpr(1);
+    extents[axis] = rewriter.getAffineConstantExpr(indices->count);
     Type elementType = getTensorType(op.getX()).getElementType();
     Value slice = rewriter.create<SliceOp>(
         op.getLoc(), makeTensorType(extents, elementType), op.getX(),

@@ -70,3 +70,27 @@ func.func @keep_symbolic(%x: tensor<9x?xf32, affine_map<()[s0, s1] -> (9, s0 * s
     -> tensor<9x?xf32, affine_map<()[s0, s1] -> (9, s0 * s1 + s0)>>
   return %1 : tensor<9x?xf32, affine_map<()[s0, s1] -> (9, s0 * s1 + s0)>>
 }
+
+// Constant indices in a progression are a slice, other ones and those out of range are none.
+// CHECK-LABEL: func @gather_progression
+// CHECK-SAME:  (%[[X:.*]]: tensor<2x9xf32>)
+// CHECK:       %[[A:.*]] = graph.slice %[[X]] {starts = #map{{.*}}, steps = array<i64: 1, -2>} : (tensor<2x9xf32>) -> tensor<2x4xf32>
+// CHECK:       %[[B:.*]] = graph.reshape %[[A]] : (tensor<2x4xf32>) -> tensor<2x2x2xf32>
+// CHECK:       %[[C:.*]] = graph.gather %[[X]]
+// CHECK:       %[[D:.*]] = graph.gather %[[X]]
+// CHECK:       %[[E:.*]] = graph.gather %[[X]]
+// CHECK:       return %[[B]], %[[C]], %[[D]], %[[E]], %[[X]]
+func.func @gather_progression(%x: tensor<2x9xf32>)
+    -> (tensor<2x2x2xf32>, tensor<2x3xf32>, tensor<2x2xf32>, tensor<2x3xf32>, tensor<2x9xf32>) {
+  %i = graph.constant dense<[[-1, 6], [4, 2]]> : tensor<2x2xi64>
+  %0 = graph.gather %x, %i {axis = 1 : i64} : (tensor<2x9xf32>, tensor<2x2xi64>) -> tensor<2x2x2xf32>
+  %j = graph.constant dense<[0, 1, 3]> : tensor<3xi64>
+  %1 = graph.gather %x, %j {axis = 1 : i64} : (tensor<2x9xf32>, tensor<3xi64>) -> tensor<2x3xf32>
+  %k = graph.constant dense<[3, 3]> : tensor<2xi64>
+  %2 = graph.gather %x, %k {axis = 1 : i64} : (tensor<2x9xf32>, tensor<2xi64>) -> tensor<2x2xf32>
+  %l = graph.constant dense<[7, 8, 9]> : tensor<3xi64>
+  %3 = graph.gather %x, %l {axis = 1 : i64} : (tensor<2x9xf32>, tensor<3xi64>) -> tensor<2x3xf32>
+  %m = graph.constant dense<[0, 1]> : tensor<2xi32>
+  %4 = graph.gather %x, %m {axis = 0 : i64} : (tensor<2x9xf32>, tensor<2xi32>) -> tensor<2x9xf32>
+  return %0, %1, %2, %3, %4 : tensor<2x2x2xf32>, tensor<2x3xf32>, tensor<2x2xf32>, tensor<2x3xf32>, tensor<2x9xf32>
+}
