@@ -52,6 +52,8 @@ public:
   void convert(Operation *op) {
     if (auto conv = dyn_cast<ConvOp>(op))
       convertConvolution(conv);
+    else if (auto transpose = dyn_cast<TransposeOp>(op))
+      composeTransposes(transpose);
     else if (auto reshape = dyn_cast<ReshapeOp>(op);
              reshape && convertShuffle(reshape))
       return;
@@ -61,14 +63,16 @@ public:
 
 private:
   DecisionLog &log;
-  llvm::DenseSet<Operation *> movable; // transposes that this pass made
+  llvm::DenseSet<Operation *> movable;  // transposes that this pass made
+  llvm::DenseSet<Operation *> composed; // those with one of the model's
 
   bool isMovable(TransposeOp op) const;
   Value transpose(OpBuilder &builder, Value x, ArrayRef<int64_t> permutation);
   std::optional<Value> permuteFreely(OpBuilder &builder, Value x,
                                      ArrayRef<int64_t> permutation);
-  void replace(Operation *op, const PermutedResult &result);
+  TransposeOp replace(Operation *op, const PermutedResult &result);
   void convertConvolution(ConvOp op);
+  void composeTransposes(TransposeOp op);
   bool convertShuffle(ReshapeOp op);
   void moveTransposeBehind(Operation *op);
   void moveTransposeBehind(Operation *op, TransposeOp moved);
@@ -111,17 +115,19 @@ Value Converter::transpose(OpBuilder &builder, Value x,
   return builder.create<TransposeOp>(x.getLoc(), x, permutation);
 }
 
-void Converter::replace(Operation *op, const PermutedResult &result) {
+/// The transpose back that takes the place of `op`; null if it needs none.
+TransposeOp Converter::replace(Operation *op, const PermutedResult &result) {
   OpBuilder builder(op);
-  Value value = result.value;
+  TransposeOp back;
   if (!isIdentity(result.permutation)) {
-    auto back = builder.create<TransposeOp>(
-        op->getLoc(), value, invertPermutationVector(result.permutation));
+    back = builder.create<TransposeOp>(
+        op->getLoc(), result.value,
+        invertPermutationVector(result.permutation));
     movable.insert(back);
-    value = back;
   }
-  op->getResult(0).replaceAllUsesWith(value);
+  op->getResult(0).replaceAllUsesWith(back ? back.getResult() : result.value);
   op->erase();
+  return back;
 }
 
 /// Why the channels of `op` stay where they are; empty if they do not.
@@ -173,6 +179,17 @@ bool Converter::isMovable(TransposeOp op) const {
          ArrayRef(invertPermutationVector(last)) == op.getPermutation();
 }
 
+/// A transpose of what this pass transposed is one transpose, which its readers
+/// take over as the first one.
+void Converter::composeTransposes(TransposeOp op) {
+  auto moved = op.getX().getDefiningOp<TransposeOp>();
+  if (!moved || !movable.contains(moved))
+    return;
+  auto whole = applyPermutation(moved.getPermutation(), op.getPermutation());
+  if (auto back = replace(op, {moved.getX(), invertPermutationVector(whole)}))
+    composed.insert(back);
+}
+
 /// The order of the axes of `x` in which those that `op` merges into the
 /// channels come last; nullopt if it does not only merge neighbours.
 static std::optional<SmallVector<int64_t>> getMergedLast(ReshapeOp op) {
@@ -206,16 +223,13 @@ bool Converter::convertShuffle(ReshapeOp op) {
   if (!shuffle || !shuffle->hasOneUse() || getRank(op.getResult()) < 3 ||
       getRank(op.getResult()) >= getRank(op.getX()))
     return false;
-  auto moved = shuffle.getX().getDefiningOp<TransposeOp>();
   auto order = getMergedLast(op);
-  if (!moved || !movable.contains(moved) || !order)
+  if (!composed.contains(shuffle) || !order)
     return false;
-  auto whole = applyPermutation(
-      applyPermutation(moved.getPermutation(), shuffle.getPermutation()),
-      ArrayRef(*order));
+  auto whole = applyPermutation(shuffle.getPermutation(), ArrayRef(*order));
   OpBuilder builder(op);
   Value last =
-      builder.create<TransposeOp>(shuffle.getLoc(), moved.getX(), whole);
+      builder.create<TransposeOp>(shuffle.getLoc(), shuffle.getX(), whole);
   PermutedResult result = op.permute(builder, last, *order);
   if (!result.value) {
     last.getDefiningOp()->erase();

@@ -141,7 +141,9 @@ PermutedResult ReshapeOp::permute(OpBuilder &builder, ValueRange operands,
       count = count * from[end];
     AffineExpr found = getAffineConstantExpr(1, getContext());
     SmallVector<int64_t> &axes = groups[places[first]];
-    while (next < to.size() && (axes.empty() || !isEqual(found, count))) {
+    // A unit axis becomes a unit axis, or none.
+    while (next < to.size() && (!isEqual(found, count) ||
+                                (axes.empty() && isEqual(to[next], count)))) {
       found = found * to[next];
       axes.push_back(next++);
     }

@@ -70,6 +70,11 @@ static func::FuncOp createFunction(ModuleOp module, StringRef name) {
   auto type =
       b.getFunctionType({pointer, pointer, i64, i64, pointer}, TypeRange());
   auto function = b.create<func::FuncOp>(module.getLoc(), name, type);
+  // Scratch, say, is no part of an operand: loops need no check of that.
+  for (auto [i, argument] : llvm::enumerate(type.getInputs()))
+    if (argument == pointer)
+      function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
+                          b.getUnitAttr());
   function.addEntryBlock();
   return function;
 }

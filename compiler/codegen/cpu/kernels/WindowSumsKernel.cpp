@@ -63,10 +63,10 @@ LogicalResult emitWindowSumsKernel(OpBuilder &builder, KernelFrame &frame) {
                          b.widen(gradient, type, /*isUnsigned=*/false), sum);
   };
   sums.store = [&frame](KernelBuilder &b, Value sum, Value filter,
-                        ValueRange tap, int64_t groupChannel) {
+                        ValueRange tap, Value groupChannel) {
     SmallVector<Value> at = {filter};
     llvm::append_range(at, tap);
-    at.push_back(b.index(groupChannel));
+    at.push_back(groupChannel);
     emitResults(b, frame, sum, at);
   };
   sums.unit = {frame.options.vectorBytes};

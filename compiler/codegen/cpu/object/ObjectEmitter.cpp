@@ -1,4 +1,5 @@
 #include "compiler/codegen/cpu/object/ObjectEmitter.h"
+#include "compiler/codegen/cpu/object/ReduceStrength.h"
 #include "compiler/codegen/cpu/object/RoundBf16.h"
 #include "compiler/codegen/passes/Passes.h"
 
@@ -30,6 +31,8 @@
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
+#include "llvm/PassInfo.h"
+#include "llvm/PassRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
@@ -39,6 +42,22 @@ using namespace mlir;
 using namespace tcc::cpu;
 
 static constexpr llvm::StringLiteral kTriple = "x86_64-unknown-linux-gnu";
+
+namespace {
+
+/// LLVM's passes from IR to machine code, but for those that cost more time
+/// than they gain here.
+class EmissionPasses : public llvm::legacy::PassManager {
+public:
+  void add(llvm::Pass *pass) override;
+
+private:
+  // Where it gains, strength reduction is part of our optimiser's passes.
+  static constexpr llvm::StringLiteral omitted[] = {
+      "canon-freeze", "loop-reduce", "x86-domain-reassignment"};
+};
+
+} // namespace
 
 void tcc::cpu::addLoweringToLLVM(OpPassManager &pm, FunctionSource source) {
   pm.addPass(createConvertMathToFuncs());
@@ -132,12 +151,14 @@ static void setFunctionAttributes(llvm::Module &module, const Cpu &cpu,
 }
 
 void tcc::cpu::optimize(llvm::Module &module, llvm::TargetMachine &machine,
-                        const llvm::PipelineTuningOptions &tuning) {
+                        const llvm::PipelineTuningOptions &tuning,
+                        llvm::function_ref<void(llvm::PassBuilder &)> extend) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager components;
   llvm::ModuleAnalysisManager modules;
   llvm::PassBuilder passes(&machine, tuning);
+  extend(passes);
   passes.registerModuleAnalyses(modules);
   passes.registerCGSCCAnalyses(components);
   passes.registerFunctionAnalyses(functions);
@@ -145,6 +166,15 @@ void tcc::cpu::optimize(llvm::Module &module, llvm::TargetMachine &machine,
   passes.crossRegisterProxies(loops, functions, components, modules);
   passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3)
       .run(module, modules);
+}
+
+void EmissionPasses::add(llvm::Pass *pass) {
+  const llvm::PassInfo *info =
+      llvm::PassRegistry::getPassRegistry()->getPassInfo(pass->getPassID());
+  if (info && llvm::is_contained(omitted, info->getPassArgument()))
+    delete pass;
+  else
+    PassManager::add(pass);
 }
 
 std::string tcc::cpu::getDataLayout(const Cpu &cpu) {
@@ -169,11 +199,11 @@ bool tcc::cpu::emitMachineCode(llvm::Module &module, const Cpu &cpu,
   // that finishes a tile before it is vectorised, and leave it scalar.
   llvm::PipelineTuningOptions tuning;
   tuning.LoopUnrolling = false;
-  optimize(module, *machine, tuning);
+  optimize(module, *machine, tuning, addStrengthReduction);
   inlineRounding(module);
 
   llvm::raw_svector_ostream stream(bytes);
-  llvm::legacy::PassManager emission;
+  EmissionPasses emission;
   auto type = form == CodeForm::Object ? llvm::CodeGenFileType::ObjectFile
                                        : llvm::CodeGenFileType::AssemblyFile;
   if (machine->addPassesToEmitFile(emission, stream, nullptr, type))

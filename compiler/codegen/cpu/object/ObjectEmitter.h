@@ -8,6 +8,7 @@
 #include "llvm/ADT/SmallVector.h"
 
 namespace llvm {
+class PassBuilder;
 class PipelineTuningOptions;
 class TargetMachine;
 } // namespace llvm
@@ -37,9 +38,12 @@ std::unique_ptr<llvm::TargetMachine>
 createTargetMachine(llvm::StringRef triple, llvm::StringRef chip,
                     llvm::StringRef features);
 
-/// Runs LLVM's O3 pipeline.
-void optimize(llvm::Module &module, llvm::TargetMachine &machine,
-              const llvm::PipelineTuningOptions &tuning);
+/// Runs LLVM's O3 pipeline, to which `extend` may add passes.
+void optimize(
+    llvm::Module &module, llvm::TargetMachine &machine,
+    const llvm::PipelineTuningOptions &tuning,
+    llvm::function_ref<void(llvm::PassBuilder &)> extend =
+        [](llvm::PassBuilder &) {});
 
 /// LLVM's layout of types in memory.
 std::string getDataLayout(const Cpu &cpu);

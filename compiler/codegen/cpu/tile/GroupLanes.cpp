@@ -39,7 +39,7 @@ Value GroupLanes::spread(KernelBuilder &b, Value inputs, int64_t number) const {
   return b.create<vector::ShuffleOp>(inputs, inputs, sources);
 }
 
-void GroupLanes::walk(KernelBuilder &b, Value from, Value to,
+void GroupLanes::walk(KernelBuilder &b, Value from, Value to, int64_t divisor,
                       int64_t vectorsAtOnce, Block emit) const {
   auto roundDown = [&](Value step) {
     return b.add(from, b.mul(b.div(b.sub(to, from), step), step));
@@ -48,8 +48,10 @@ void GroupLanes::walk(KernelBuilder &b, Value from, Value to,
   Value blocks = roundDown(step), whole = roundDown(one);
   b.loop(from, blocks, step,
          [&](Value first) { emit(first, vectorsAtOnce, nullptr); });
-  b.loop(blocks, whole, one, [&](Value first) { emit(first, 1, nullptr); });
-  b.when(b.less(whole, to), [&] { emit(whole, 1, b.sub(to, whole)); });
+  if (divisor % (vectorsAtOnce * lanes) != 0)
+    b.loop(blocks, whole, one, [&](Value first) { emit(first, 1, nullptr); });
+  if (divisor % lanes != 0)
+    b.when(b.less(whole, to), [&] { emit(whole, 1, b.sub(to, whole)); });
 }
 
 } // namespace tcc::cpu

@@ -29,13 +29,13 @@ struct GroupLanes {
   /// The input `number` of each lane's group, of a vector of inputs.
   Value spread(KernelBuilder &b, Value inputs, int64_t number) const;
 
-  /// Covers channels [from, to) by blocks of `vectorsAtOnce` vectors, then of
-  /// one, the last of which may have fewer than `lanes` channels: `inside`,
-  /// null if it has all.
+  /// Covers channels [from, to), a multiple of `divisor`, by blocks of
+  /// `vectorsAtOnce` vectors, then of one, the last of which may have fewer
+  /// than `lanes` channels: `inside`, null if it has all.
   using Block =
       llvm::function_ref<void(Value first, int64_t vectors, Value inside)>;
-  void walk(KernelBuilder &b, Value from, Value to, int64_t vectorsAtOnce,
-            Block emit) const;
+  void walk(KernelBuilder &b, Value from, Value to, int64_t divisor,
+            int64_t vectorsAtOnce, Block emit) const;
 };
 
 } // namespace tcc::cpu

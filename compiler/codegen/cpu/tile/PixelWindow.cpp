@@ -131,7 +131,8 @@ void PixelEmitter::emitRow(Value number) {
   outer.assign(at.begin() + 1, at.end());
   if (window.input.base)
     imageStart = b.mul(image, imageSize);
-  groups.walk(b, b.index(0), window.channels, atOnce.vectors,
+  groups.walk(b, b.index(0), window.channels,
+              constantOf(window.channels).value_or(1), atOnce.vectors,
               [&](Value first, int64_t count, Value inside) {
                 emitBlock(first, count, inside);
               });

@@ -2,6 +2,8 @@
 
 #include "compiler/codegen/cpu/tile/GroupLanes.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace tcc::codegen;
 using namespace tcc::cpu;
@@ -27,7 +29,7 @@ private:
   VectorType sumVector;
   Value channels;                       // of x
   SmallVector<Value> xSizes, sumsSizes; // of the dimensions of x and gradient
-  Memory results;                       // one vector, for `store`
+  Memory results;                       // a task's sums, for `store`
 
   // What a task sums: taps of the outer dimensions, [tapsFrom, tapsTo) of the
   // innermost one. At once it does `taps` from tap `firstTap` on, for `vectors`
@@ -69,7 +71,9 @@ SumsEmitter::SumsEmitter(KernelBuilder &b, const WindowSums &sums)
     xSizes.push_back(d.input);
     sumsSizes.push_back(d.output);
   }
-  results = b.allocate(sums.sumType, lanes);
+  int64_t most =
+      std::max(countSums(sums.unit.bytes), vectorsAtOnce * sums.groupInputs);
+  results = b.allocate(sums.sumType, most * lanes);
 }
 
 void SumsEmitter::emitTask(Value task) {
@@ -83,7 +87,9 @@ void SumsEmitter::emitTask(Value task) {
   tapsTo = b.min(b.add(tapsFrom, b.index(kTapsPerTask)), row().taps);
   Value from = b.mul(at.front(), b.index(kFiltersPerTask));
   Value to = b.min(b.add(from, b.index(kFiltersPerTask)), sums.filters);
-  groups.walk(b, from, to, vectorsAtOnce,
+  int64_t divisor =
+      std::gcd(constantOf(sums.filters).value_or(1), kFiltersPerTask);
+  groups.walk(b, from, to, divisor, vectorsAtOnce,
               [&](Value first, int64_t count, Value inside) {
                 emitFilters(first, count, inside);
               });
@@ -150,7 +156,8 @@ SumsEmitter::Sums SumsEmitter::walkOuter(SmallVector<Value> at,
   });
 }
 
-/// Columns at which all taps lie inside x, and those before and after.
+/// First the columns at both edges, at which taps may lie outside of x, then
+/// those between.
 SumsEmitter::Sums SumsEmitter::walkColumns(ValueRange at, ValueRange position,
                                            Sums partials) {
   const WindowDimension &d = row();
@@ -159,14 +166,18 @@ SumsEmitter::Sums SumsEmitter::walkColumns(ValueRange at, ValueRange position,
   Value begin = beginOf(d, firstTap);
   Value last = b.add(begin, b.index((taps - 1) * d.dilation));
   auto [from, to] = findPositions(d, begin, last);
-  auto walk = [&](Value first, Value end, bool isWhole) {
-    partials = b.loop(first, end, partials, [&](Value o, ValueRange carried) {
-      return joinColumn(at, position, o, isWhole, Sums(carried));
-    });
-  };
-  walk(b.index(0), from, false);
-  walk(from, to, true);
-  walk(to, d.output, false);
+  Value inside = b.sub(to, from);
+  partials =
+      b.loop(b.index(0), b.sub(d.output, inside), partials,
+             [&](Value number, ValueRange carried) {
+               Value isBefore = b.less(number, from);
+               Value column = b.create<arith::SelectOp>(isBefore, number,
+                                                        b.add(number, inside));
+               return joinColumn(at, position, column, false, Sums(carried));
+             });
+  partials = b.loop(from, to, partials, [&](Value column, ValueRange carried) {
+    return joinColumn(at, position, column, true, Sums(carried));
+  });
   return partials;
 }
 
@@ -224,22 +235,21 @@ Value SumsEmitter::load(Memory input, ArrayRef<Value> at, ArrayRef<Value> sizes,
 }
 
 void SumsEmitter::storeSums(ArrayRef<Value> partials) {
-  SmallVector<Value> tap(outerTaps);
-  tap.push_back(nullptr);
-  size_t next = 0;
-  for (int64_t t = 0; t < taps; ++t) {
-    tap.back() = b.add(firstTap, b.index(t));
-    for (int64_t v = 0; v < vectors; ++v) {
-      Value first = b.add(filter, b.index(v * lanes));
-      Value count = b.min(b.index(lanes), b.sub(sums.filters, first));
-      for (int64_t c = 0; c < sums.groupInputs; ++c) {
-        b.store(partials[next++], results, b.index(0));
-        b.loop(count, [&](Value lane) {
-          sums.store(b, b.load(results, lane), b.add(first, lane), tap, c);
-        });
-      }
-    }
-  }
+  for (auto [i, partial] : llvm::enumerate(partials))
+    b.store(partial, results, b.index(i * lanes));
+  Value inputs = b.index(sums.groupInputs), step = b.index(lanes);
+  b.loop(b.index(partials.size()), [&](Value sum) {
+    SmallVector<Value> at =
+        b.delinearize(sum, {b.index(taps), b.index(vectors), inputs});
+    SmallVector<Value> tap(outerTaps);
+    tap.push_back(b.add(firstTap, at[0]));
+    Value first = b.add(filter, b.mul(at[1], step));
+    Value count = b.min(step, b.sub(sums.filters, first));
+    b.loop(count, [&](Value lane) {
+      Value place = b.add(b.mul(sum, step), lane);
+      sums.store(b, b.load(results, place), b.add(first, lane), tap, at[2]);
+    });
+  });
 }
 
 void tcc::cpu::emitWindowSums(KernelBuilder &b, const WindowSums &sums,

@@ -28,7 +28,7 @@ struct WindowSums {
       join = {};
   /// Takes one element of the result.
   std::function<void(KernelBuilder &, Value sum, Value filter, ValueRange tap,
-                     int64_t groupChannel)>
+                     Value groupChannel)>
       store = {};
   VectorUnit unit = {};
   // A group of so many filters has so many channels of x.

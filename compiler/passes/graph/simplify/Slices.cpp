@@ -127,7 +127,8 @@ std::optional<Progression> getProgression(Value indices, bool wraps,
   return Progression{found.front(), step, count};
 }
 
-/// gather at constant indices in a progression = slice
+/// gather at constant indices in a progression = slice. Several rows of a
+/// parameter stay a gather: training knows an embedding by that.
 struct GatherToSlice : OpRewritePattern<GatherOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(GatherOp op,
@@ -139,6 +140,8 @@ struct GatherToSlice : OpRewritePattern<GatherOp> {
                : std::nullopt;
     if (!indices)
       return rewriter.notifyMatchFailure(op, "indices are no progression");
+    if (indices->count > 1 && isParameter(op.getX()))
+      return rewriter.notifyMatchFailure(op, "may be an embedding");
     SmallVector<int64_t> starts(getRank(op.getX()), 0);
     SmallVector<int64_t> steps(starts.size(), 1);
     starts[axis] = indices->start;

@@ -2,6 +2,7 @@
 #include "compiler/codegen/cpu/object/ObjectEmitter.h"
 #include "mlir/Parser/Parser.h"
 #include "runtime/package/Image.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Regex.h"
 #include "gtest/gtest.h"
 #include <cmath>
@@ -175,6 +176,99 @@ TEST_F(CpuCodeTest, roundingIsToTheNearestEven) {
     EXPECT_EQ(y[i], kCases[i % std::size(kCases)].second) << i;
     EXPECT_EQ(z[i], uint32_t(y[i]) << 16) << i;
   }
+}
+
+/// A tile of 12 rows that start anywhere and two vectors of a panel, two steps
+/// at once: 24 sums and 13 pointers.
+static std::string makeTile() {
+  constexpr int kRows = 12, kVectors = 2, kUnroll = 2;
+  std::string text = R"(
+func.func @k(%buffers: !llvm.ptr, %sizes: !llvm.ptr, %first: i64, %last: i64,
+             %panel: !llvm.ptr) {
+  %zero = arith.constant dense<0.0> : vector<16xf32>
+  %from = arith.constant 0 : index
+  %to = arith.constant 128 : index
+  %step = arith.constant 2 : index
+)";
+  llvm::raw_string_ostream out(text);
+  std::string sums, inits, types, next;
+  for (int row = 0; row < kRows; ++row) {
+    out << llvm::formatv("%a{0} = llvm.getelementptr %buffers[{0}] : "
+                         "(!llvm.ptr) -> !llvm.ptr, !llvm.ptr\n"
+                         "%p{0} = llvm.load %a{0} : !llvm.ptr -> !llvm.ptr\n",
+                         row);
+    for (int v = 0; v < kVectors; ++v) {
+      int sum = row * kVectors + v;
+      inits += llvm::formatv("{0}%s{1}_0 = %zero", sum ? ", " : "", sum);
+      sums += llvm::formatv("{0}%s{1}_{2}", sum ? ", " : "", sum, kUnroll);
+      types += sum ? ", vector<16xf32>" : "vector<16xf32>";
+    }
+  }
+  int count = kRows * kVectors;
+  out << llvm::formatv("%r:{0} = scf.for %i = %from to %to step %step "
+                       "iter_args({1}) -> ({2}) {{\n",
+                       count, inits, types);
+  out << "%k = arith.index_cast %i : index to i64\n"
+         "%kb = arith.addi %k, %first : i64\n"
+         "%width = arith.constant 32 : i64\n"
+         "%at = arith.muli %kb, %width : i64\n";
+  for (int u = 0; u < kUnroll; ++u) {
+    for (int v = 0; v < kVectors; ++v)
+      out << llvm::formatv(
+          "%o{0}{1} = arith.constant {2} : i64\n"
+          "%q{0}{1} = arith.addi %at, %o{0}{1} : i64\n"
+          "%g{0}{1} = llvm.getelementptr %panel[%q{0}{1}] : (!llvm.ptr, i64) "
+          "-> !llvm.ptr, f32\n"
+          "%b{0}{1} = llvm.load %g{0}{1} {{alignment = 4} : !llvm.ptr -> "
+          "vector<16xf32>\n",
+          u, v, u * 32 + v * 16);
+    out << llvm::formatv("%c{0} = arith.constant {0} : i64\n"
+                         "%k{0} = arith.addi %k, %c{0} : i64\n",
+                         u);
+    for (int row = 0; row < kRows; ++row) {
+      out << llvm::formatv(
+          "%e{0}_{1} = llvm.getelementptr %p{1}[%k{0}] : (!llvm.ptr, i64) -> "
+          "!llvm.ptr, f32\n"
+          "%x{0}_{1} = llvm.load %e{0}_{1} : !llvm.ptr -> f32\n"
+          "%w{0}_{1} = vector.broadcast %x{0}_{1} : f32 to vector<16xf32>\n",
+          u, row);
+      for (int v = 0; v < kVectors; ++v)
+        out << llvm::formatv(
+            "%s{0}_{1} = math.fma %w{2}_{3}, %b{2}{4}, %s{0}_{2} : "
+            "vector<16xf32>\n",
+            row * kVectors + v, u + 1, u, row, v);
+    }
+  }
+  out << llvm::formatv("scf.yield {0} : {1}\n}\n", sums, types);
+  for (int sum = 0; sum < count; ++sum)
+    out << llvm::formatv(
+        "%z{0} = llvm.getelementptr %panel[{1}] : (!llvm.ptr) -> !llvm.ptr, "
+        "f32\n"
+        "llvm.store %r#{0}, %z{0} {{alignment = 4} : vector<16xf32>, "
+        "!llvm.ptr\n",
+        sum, sum * 16);
+  return text + "return\n}\n";
+}
+
+TEST_F(CpuCodeTest, sumsOfATileStayInRegisters) {
+  std::string error;
+  auto text = compileFor(resolveCpu("cooperlake", error), makeTile(),
+                         CodeForm::Assembly);
+  ASSERT_TRUE(succeeded(text));
+  SmallVector<StringRef> lines;
+  StringRef(text->data(), text->size()).split(lines, '\n');
+  int sums = 0, onStack = 0, found = 0;
+  for (StringRef line : lines) {
+    if (line.starts_with(".LBB"))
+      sums = onStack = 0;
+    sums += line.contains("vfmadd");
+    onStack += line.contains("(%rsp)");
+    if (line.trim().starts_with("j") && sums == 48) {
+      ++found;
+      EXPECT_EQ(onStack, 0);
+    }
+  }
+  EXPECT_EQ(found, 1);
 }
 
 TEST_F(CpuCodeTest, undefinedFunctionIsAnError) {

@@ -94,3 +94,13 @@ func.func @gather_progression(%x: tensor<2x9xf32>)
   %4 = graph.gather %x, %m {axis = 0 : i64} : (tensor<2x9xf32>, tensor<2xi32>) -> tensor<2x9xf32>
   return %0, %1, %2, %3, %4 : tensor<2x2x2xf32>, tensor<2x3xf32>, tensor<2x2xf32>, tensor<2x3xf32>, tensor<2x9xf32>
 }
+
+// Rows of a weight may be an embedding, which training knows by its gather.
+// CHECK-LABEL: func @positions
+// CHECK:       graph.gather
+func.func @positions() -> tensor<3x8xf32> {
+  %w = graph.weight "w" : tensor<9x8xf32>
+  %i = graph.constant dense<[0, 1, 2]> : tensor<3xi64>
+  %0 = graph.gather %w, %i {axis = 0 : i64} : (tensor<9x8xf32>, tensor<3xi64>) -> tensor<3x8xf32>
+  return %0 : tensor<3x8xf32>
+}

@@ -3,7 +3,7 @@
 // Softmax computes its exponentials once: they are kept in the worker's scratch.
 // Partial results are vectors, combined in halves at the end.
 // CHECK-LABEL: func.func @softmax(
-// CHECK-SAME:    %[[SCRATCH:[a-z0-9]+]]: !llvm.ptr) {
+// CHECK-SAME:    %[[SCRATCH:[a-z0-9]+]]: !llvm.ptr {llvm.noalias}) {
 // CHECK:         %[[ROW:.+]] = llvm.getelementptr inbounds %[[SCRATCH]]
 // CHECK:         arith.maximumf {{.*}} : vector<16xf32>
 // CHECK:         arith.maximumf {{.*}} : vector<8xf32>

@@ -2,7 +2,7 @@
 
 // A region of one shape is one flat loop, whatever the rank.
 // CHECK-LABEL: func.func @flat(
-// CHECK-SAME:    !llvm.ptr, %{{.+}}: !llvm.ptr, %{{.+}}: i64, %{{.+}}: i64, %{{.+}}: !llvm.ptr)
+// CHECK-SAME:    !llvm.ptr {llvm.noalias}, %{{.+}}: !llvm.ptr {llvm.noalias}, %{{.+}}: i64, %{{.+}}: i64, %{{.+}}: !llvm.ptr {llvm.noalias})
 // CHECK:         %[[COUNT:.+]] = arith.constant 120 : index
 // CHECK:         scf.for {{.*}} to %[[COUNT]]
 // CHECK-NOT:     arith.remui
