@@ -54,11 +54,9 @@ public:
       convertConvolution(conv);
     else if (auto transpose = dyn_cast<TransposeOp>(op))
       composeTransposes(transpose);
-    else if (auto reshape = dyn_cast<ReshapeOp>(op);
-             reshape && convertShuffle(reshape))
-      return;
-    else if (op->getNumResults() == 1)
-      moveTransposeBehind(op);
+    else if (op->getNumResults() == 1 && !moveTransposeBehind(op))
+      if (auto reshape = dyn_cast<ReshapeOp>(op))
+        convertShuffle(reshape);
   }
 
 private:
@@ -73,9 +71,9 @@ private:
   TransposeOp replace(Operation *op, const PermutedResult &result);
   void convertConvolution(ConvOp op);
   void composeTransposes(TransposeOp op);
-  bool convertShuffle(ReshapeOp op);
-  void moveTransposeBehind(Operation *op);
-  void moveTransposeBehind(Operation *op, TransposeOp moved);
+  void convertShuffle(ReshapeOp op);
+  bool moveTransposeBehind(Operation *op);
+  bool moveTransposeBehind(Operation *op, TransposeOp moved);
   PermutedResult permute(OpBuilder &builder, Operation *op, ValueRange operands,
                          ArrayRef<int64_t> permutation);
 };
@@ -190,9 +188,19 @@ void Converter::composeTransposes(TransposeOp op) {
     composed.insert(back);
 }
 
+namespace {
+
+/// An order of axes that ends with `channels` ones that become the channels.
+struct MergedLast {
+  SmallVector<int64_t> order;
+  size_t channels;
+};
+
+} // namespace
+
 /// The order of the axes of `x` in which those that `op` merges into the
 /// channels come last; nullopt if it does not only merge neighbours.
-static std::optional<SmallVector<int64_t>> getMergedLast(ReshapeOp op) {
+static std::optional<MergedLast> getMergedLast(ReshapeOp op) {
   Extents from = getExtents(op.getX()), to = getExtents(op.getResult());
   SmallVector<SmallVector<int64_t>> merged;
   size_t next = 0;
@@ -212,41 +220,50 @@ static std::optional<SmallVector<int64_t>> getMergedLast(ReshapeOp op) {
   SmallVector<int64_t> order;
   for (int64_t axis : getChannelsLastPermutation(to.size()))
     llvm::append_range(order, merged[axis]);
-  return order;
+  return MergedLast{order, merged[1].size()};
 }
 
 /// Pixels or channels that are shuffled: split axes change places and are
 /// merged. The transpose that this takes leaves the channels last if they come
 /// to it so.
-bool Converter::convertShuffle(ReshapeOp op) {
+void Converter::convertShuffle(ReshapeOp op) {
   auto shuffle = op.getX().getDefiningOp<TransposeOp>();
   if (!shuffle || !shuffle->hasOneUse() || getRank(op.getResult()) < 3 ||
       getRank(op.getResult()) >= getRank(op.getX()))
-    return false;
-  auto order = getMergedLast(op);
-  if (!composed.contains(shuffle) || !order)
-    return false;
-  auto whole = applyPermutation(shuffle.getPermutation(), ArrayRef(*order));
+    return;
+  auto moved = shuffle.getX().getDefiningOp<TransposeOp>();
+  bool isOverMoved = moved && movable.contains(moved);
+  auto merged = getMergedLast(op);
+  if ((!isOverMoved && !composed.contains(shuffle)) || !merged)
+    return;
+  SmallVector<int64_t> permutation(shuffle.getPermutation());
+  if (isOverMoved)
+    permutation = applyPermutation(moved.getPermutation(), permutation);
+  permutation = applyPermutation(permutation, ArrayRef(merged->order));
+  // Where rows become channels, the model's own order has the channels last.
+  if (llvm::is_contained(ArrayRef(permutation).take_back(merged->channels), 1))
+    return;
   OpBuilder builder(op);
-  Value last =
-      builder.create<TransposeOp>(shuffle.getLoc(), shuffle.getX(), whole);
-  PermutedResult result = op.permute(builder, last, *order);
-  if (!result.value) {
+  Value last = builder.create<TransposeOp>(
+      shuffle.getLoc(), isOverMoved ? moved.getX() : shuffle.getX(),
+      permutation);
+  PermutedResult result = op.permute(builder, last, merged->order);
+  if (result.value)
+    replace(op, result);
+  else
     last.getDefiningOp()->erase();
-    return false;
-  }
-  replace(op, result);
-  return true;
 }
 
-void Converter::moveTransposeBehind(Operation *op) {
+/// False if no transpose is moved.
+bool Converter::moveTransposeBehind(Operation *op) {
   if (!isa<PointwiseOpInterface, PermutableOpInterface>(op))
-    return;
+    return false;
   for (Value operand : op->getOperands()) {
     auto moved = operand.getDefiningOp<TransposeOp>();
     if (moved && isMovable(moved))
       return moveTransposeBehind(op, moved);
   }
+  return false;
 }
 
 /// Whether `x` is an argument, a parameter that is trained say, or made of one
@@ -265,7 +282,7 @@ static bool isOfArgument(Value x) {
   return isa<BlockArgument>(x);
 }
 
-void Converter::moveTransposeBehind(Operation *op, TransposeOp moved) {
+bool Converter::moveTransposeBehind(Operation *op, TransposeOp moved) {
   auto permutation = invertPermutationVector(moved.getPermutation());
   OpBuilder builder(op);
   SmallVector<Value> operands;
@@ -291,10 +308,11 @@ void Converter::moveTransposeBehind(Operation *op, TransposeOp moved) {
              : builder.create<TransposeOp>(op->getLoc(), operand, permutation));
   }
   if (saved < 0 || (saved == 0 && hasOrder))
-    return;
+    return false;
   PermutedResult result = permute(builder, op, operands, permutation);
   if (result.value)
     replace(op, result);
+  return result.value != nullptr;
 }
 
 PermutedResult Converter::permute(OpBuilder &builder, Operation *op,

@@ -156,8 +156,9 @@ SumsEmitter::Sums SumsEmitter::walkOuter(SmallVector<Value> at,
   });
 }
 
-/// First the columns at both edges, at which taps may lie outside of x, then
-/// those between.
+/// All columns in order, so that sums do not depend on how many taps are summed
+/// at once: those before all taps lie inside x, those where they do, and, in
+/// the same code as the first, those after.
 SumsEmitter::Sums SumsEmitter::walkColumns(ValueRange at, ValueRange position,
                                            Sums partials) {
   const WindowDimension &d = row();
@@ -166,19 +167,21 @@ SumsEmitter::Sums SumsEmitter::walkColumns(ValueRange at, ValueRange position,
   Value begin = beginOf(d, firstTap);
   Value last = b.add(begin, b.index((taps - 1) * d.dilation));
   auto [from, to] = findPositions(d, begin, last);
-  Value inside = b.sub(to, from);
-  partials =
-      b.loop(b.index(0), b.sub(d.output, inside), partials,
-             [&](Value number, ValueRange carried) {
-               Value isBefore = b.less(number, from);
-               Value column = b.create<arith::SelectOp>(isBefore, number,
-                                                        b.add(number, inside));
-               return joinColumn(at, position, column, false, Sums(carried));
-             });
-  partials = b.loop(from, to, partials, [&](Value column, ValueRange carried) {
-    return joinColumn(at, position, column, true, Sums(carried));
-  });
-  return partials;
+  auto walk = [&](Value first, Value end, bool isWhole, ValueRange sums) {
+    return b.loop(first, end, sums, [&](Value column, ValueRange carried) {
+      return joinColumn(at, position, column, isWhole, Sums(carried));
+    });
+  };
+  return b.loop(b.index(0), b.index(2), partials,
+                [&](Value side, ValueRange carried) {
+                  Value isBefore = b.less(side, b.index(1));
+                  auto choose = [&](Value before, Value after) -> Value {
+                    return b.create<arith::SelectOp>(isBefore, before, after);
+                  };
+                  Sums edge = walk(choose(b.index(0), to),
+                                   choose(from, d.output), false, carried);
+                  return walk(from, choose(to, from), true, edge);
+                });
 }
 
 /// `isWhole` if all taps lie inside x; the sums of others stay as they are.
