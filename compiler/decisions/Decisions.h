@@ -10,6 +10,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/ArrayRef.h"
+#include <deque>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,6 +54,25 @@ private:
   mlir::ModuleOp module;
   std::string pass;
   std::vector<Decision> decisions;
+};
+
+/// Logs for parts of a module, each of which one thread works on. They are
+/// written in order, at the end of their life.
+class DecisionLogs {
+public:
+  DecisionLogs(mlir::ModuleOp module, llvm::StringRef pass, size_t count) {
+    for (size_t i = 0; i < count; ++i)
+      logs.emplace_back(module, pass);
+  }
+  ~DecisionLogs() {
+    while (!logs.empty())
+      logs.pop_front();
+  }
+
+  DecisionLog &operator[](size_t part) { return logs[part]; }
+
+private:
+  std::deque<DecisionLog> logs;
 };
 
 /// The decisions recorded on `module`, in the order they were taken.

@@ -6,8 +6,10 @@
 #include "dialects/graph/NodeNames.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Threading.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -29,11 +31,10 @@ struct FuseOpsPass : impl::FuseOpsPassBase<FuseOpsPass> {
 
 /// Blocks that hold tensor code, inner ones first: what an inner block reads
 /// from outside is then known.
-static SmallVector<Block *> collectBlocks(ModuleOp module) {
+static SmallVector<Block *> collectBlocks(func::FuncOp function) {
   SmallVector<Block *> blocks;
-  module->walk<WalkOrder::PostOrder>([&](Block *block) {
-    Operation *parent = block->getParentOp();
-    if (!isa<ModuleOp, graph::FusedOp>(parent))
+  function->walk<WalkOrder::PostOrder>([&](Block *block) {
+    if (!isa<graph::FusedOp>(block->getParentOp()))
       blocks.push_back(block);
   });
   return blocks;
@@ -155,12 +156,22 @@ static LogicalResult fuseBlock(Block &block, CostModel &model,
   return success();
 }
 
+/// Functions are independent of each other: a thread has one of them at a time.
 void FuseOpsPass::runOnOperation() {
-  DecisionLog log(getOperation(), "fuse-ops");
-  CostModel model(getOperation(), getTarget(getOperation()));
-  for (Block *block : collectBlocks(getOperation()))
-    if (failed(fuseBlock(*block, model, log)))
-      return signalPassFailure();
+  ModuleOp module = getOperation();
+  auto functions = llvm::to_vector(module.getOps<func::FuncOp>());
+  DecisionLogs logs(module, "fuse-ops", functions.size());
+  const CostModel model(module, getTarget(module));
+  auto fuse = [&](size_t i) {
+    CostModel own = model;
+    for (Block *block : collectBlocks(functions[i]))
+      if (failed(fuseBlock(*block, own, logs[i])))
+        return failure();
+    return success();
+  };
+  if (failed(failableParallelForEach(
+          &getContext(), llvm::seq<size_t>(functions.size()), fuse)))
+    signalPassFailure();
 }
 
 } // namespace tcc

@@ -5,6 +5,7 @@
 #include "dialects/graph/evaluate/Evaluator.h"
 
 #include "mlir/IR/Dominance.h"
+#include "mlir/IR/Threading.h"
 #include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -58,30 +59,35 @@ static FrozenRewritePatternSet collectPatterns(MLIRContext *context,
 /// Rewrites and merges equal values, which enables more rewrites, until nothing
 /// changes, or often enough. Fails where rewriting has no end: rewrites that
 /// undo each other are our mistake.
-static LogicalResult simplifyFully(ModuleOp module,
+static LogicalResult simplifyFully(func::FuncOp function,
                                    const FrozenRewritePatternSet &patterns) {
   int64_t ops = 0;
-  module.walk([&](Operation *) { ++ops; });
+  function.walk([&](Operation *) { ++ops; });
   GreedyRewriteConfig config;
   config.maxIterations = GreedyRewriteConfig::kNoLimit;
   config.maxNumRewrites = kMaxRewritesPerOp * ops;
-  IRRewriter rewriter(module.getContext());
+  IRRewriter rewriter(function.getContext());
   for (int64_t i = 0; i < kMaxRounds; ++i) {
-    if (failed(applyPatternsAndFoldGreedily(module, patterns, config)))
+    if (failed(applyPatternsAndFoldGreedily(function, patterns, config)))
       return failure();
-    DominanceInfo dominance(module);
+    DominanceInfo dominance(function);
     bool changed = false;
-    eliminateCommonSubExpressions(rewriter, dominance, module, &changed);
+    eliminateCommonSubExpressions(rewriter, dominance, function, &changed);
     if (!changed)
       break;
   }
   return success();
 }
 
+/// Functions are independent of each other: a thread has one of them at a time.
 void SimplifyPass::runOnOperation() {
-  DecisionLog log(getOperation(), "simplify");
-  FrozenRewritePatternSet patterns = collectPatterns(&getContext(), log);
-  if (succeeded(simplifyFully(getOperation(), patterns)))
+  auto functions = llvm::to_vector(getOperation().getOps<func::FuncOp>());
+  DecisionLogs logs(getOperation(), "simplify", functions.size());
+  auto simplify = [&](size_t i) {
+    return simplifyFully(functions[i], collectPatterns(&getContext(), logs[i]));
+  };
+  if (succeeded(failableParallelForEach(
+          &getContext(), llvm::seq<size_t>(functions.size()), simplify)))
     return;
   // No error: that would be one of the model.
   getOperation().emitWarning("simplification does not come to an end");

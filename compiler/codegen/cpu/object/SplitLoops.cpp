@@ -1,28 +1,19 @@
 //===- SplitLoops.cpp - Cut loops where a condition changes ---------------===//
+#include "compiler/codegen/cpu/object/LoopCut.h"
 #include "compiler/codegen/passes/Passes.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 
 namespace tcc {
 
+using cpu::LoopCut;
+
 #define GEN_PASS_DEF_SPLITLOOPSPASS
 #include "compiler/codegen/passes/Passes.h.inc"
 
 namespace {
-
-/// A condition iv + offset < bound on the variable of a loop; the offset is the
-/// sum of `added` less that of `subtracted`.
-struct Cut {
-  arith::CmpIOp condition;
-  SmallVector<Value> added, subtracted;
-
-  static std::optional<Cut> find(scf::IfOp branch, scf::ForOp loop);
-  Value emitPlace(OpBuilder &b, scf::ForOp loop);
-};
 
 struct SplitLoopsPass : impl::SplitLoopsPassBase<SplitLoopsPass> {
   void runOnOperation() override;
@@ -40,12 +31,12 @@ static bool readsMemory(Region &region) {
 }
 
 /// Both branches must read: LLVM would gather from the one place or the other.
-std::optional<Cut> Cut::find(scf::IfOp branch, scf::ForOp loop) {
+std::optional<LoopCut> cpu::LoopCut::find(scf::IfOp branch, scf::ForOp loop) {
   if (!readsMemory(branch.getThenRegion()) ||
       !readsMemory(branch.getElseRegion()))
     return std::nullopt;
   auto isFixed = [&](Value x) { return loop.isDefinedOutsideOfLoop(x); };
-  Cut cut{branch.getCondition().getDefiningOp<arith::CmpIOp>(), {}, {}};
+  LoopCut cut{branch.getCondition().getDefiningOp<arith::CmpIOp>(), {}, {}};
   if (!cut.condition || isFixed(cut.condition) ||
       cut.condition.getPredicate() != arith::CmpIPredicate::slt ||
       !isFixed(cut.condition.getRhs()))
@@ -68,9 +59,7 @@ std::optional<Cut> Cut::find(scf::IfOp branch, scf::ForOp loop) {
   return cut;
 }
 
-/// The first value of the variable, within the bounds, for which the condition
-/// does not hold.
-Value Cut::emitPlace(OpBuilder &b, scf::ForOp loop) {
+Value cpu::LoopCut::emitPlace(OpBuilder &b, scf::ForOp loop) {
   Location loc = loop.getLoc();
   Value place = condition.getRhs();
   for (Value x : added)
@@ -87,10 +76,10 @@ static bool isInnermost(scf::ForOp loop) {
               .wasInterrupted();
 }
 
-static std::optional<Cut> findCut(scf::ForOp loop) {
-  std::optional<Cut> found;
+static std::optional<LoopCut> findCut(scf::ForOp loop) {
+  std::optional<LoopCut> found;
   loop.getBody()->walk<WalkOrder::PreOrder>([&](scf::IfOp branch) {
-    found = Cut::find(branch, loop);
+    found = LoopCut::find(branch, loop);
     return found ? WalkResult::interrupt() : WalkResult::advance();
   });
   return found;
@@ -110,7 +99,7 @@ static void takeBranch(scf::IfOp branch, bool isTrue) {
 }
 
 /// A copy of `loop` in front of it, in which the condition is known.
-static scf::ForOp copyLoop(OpBuilder &b, scf::ForOp loop, Cut &cut,
+static scf::ForOp copyLoop(OpBuilder &b, scf::ForOp loop, LoopCut &cut,
                            bool isTrue) {
   IRMapping map;
   auto copy = cast<scf::ForOp>(b.clone(*loop, map));
@@ -128,7 +117,7 @@ static scf::ForOp copyLoop(OpBuilder &b, scf::ForOp loop, Cut &cut,
 }
 
 /// The loop up to where `cut` changes, and from there on.
-static std::pair<scf::ForOp, scf::ForOp> split(scf::ForOp loop, Cut &cut) {
+static std::pair<scf::ForOp, scf::ForOp> split(scf::ForOp loop, LoopCut &cut) {
   OpBuilder b(loop);
   Value place = cut.emitPlace(b, loop);
   scf::ForOp first = copyLoop(b, loop, cut, true);
@@ -147,7 +136,7 @@ static void splitFully(scf::ForOp loop) {
   SmallVector<scf::ForOp> parts = {loop};
   for (int64_t cuts = 0; !parts.empty() && cuts < maxCuts;) {
     scf::ForOp part = parts.pop_back_val();
-    if (std::optional<Cut> cut = findCut(part)) {
+    if (std::optional<LoopCut> cut = findCut(part)) {
       auto [first, second] = split(part, *cut);
       parts.append({second, first});
       ++cuts;
@@ -162,7 +151,8 @@ void SplitLoopsPass::runOnOperation() {
       loops.push_back(loop);
   });
   for (scf::ForOp loop : loops)
-    splitFully(loop);
+    if (!cpu::walkPlaces(loop))
+      splitFully(loop);
 }
 
 } // namespace tcc
