@@ -15,6 +15,10 @@ std::optional<unsigned> findGatheredLoop(const ProductView &view,
                                          const ProductSide &side,
                                          mlir::Value tensor);
 
+/// The slices of x that `op` reads, by element of its indices; nullopt if these
+/// are no constants, or if one is out of range.
+std::optional<llvm::SmallVector<int64_t>> findSlices(GatherOp op);
+
 /// The index into x of the slice that element `at` of the indices chooses. An
 /// index out of range sets the fault flag, and is 0 then.
 mlir::Value emitSliceIndex(mlir::OpBuilder &builder, mlir::Location loc,

@@ -61,8 +61,9 @@ public:
 
 private:
   DecisionLog &log;
-  llvm::DenseSet<Operation *> movable;  // transposes that this pass made
-  llvm::DenseSet<Operation *> composed; // those with one of the model's
+  llvm::DenseSet<Operation *> movable; // transposes back that this pass made
+  llvm::DenseSet<Operation *>
+      composed; // and that do what one of the model's did
 
   bool isMovable(TransposeOp op) const;
   Value transpose(OpBuilder &builder, Value x, ArrayRef<int64_t> permutation);
@@ -231,22 +232,19 @@ void Converter::convertShuffle(ReshapeOp op) {
   if (!shuffle || !shuffle->hasOneUse() || getRank(op.getResult()) < 3 ||
       getRank(op.getResult()) >= getRank(op.getX()))
     return;
-  auto moved = shuffle.getX().getDefiningOp<TransposeOp>();
-  bool isOverMoved = moved && movable.contains(moved);
   auto merged = getMergedLast(op);
-  if ((!isOverMoved && !composed.contains(shuffle)) || !merged)
+  if (!composed.contains(shuffle) || !merged)
     return;
-  SmallVector<int64_t> permutation(shuffle.getPermutation());
-  if (isOverMoved)
-    permutation = applyPermutation(moved.getPermutation(), permutation);
-  permutation = applyPermutation(permutation, ArrayRef(merged->order));
-  // Where rows become channels, the model's own order has the channels last.
+  auto permutation =
+      applyPermutation(shuffle.getPermutation(), ArrayRef(merged->order));
+  // Axis 1 of what a convolution with the channels last gives, or of its
+  // pieces, is of the rows: where these become channels, the model's own order
+  // has the channels last.
   if (llvm::is_contained(ArrayRef(permutation).take_back(merged->channels), 1))
     return;
   OpBuilder builder(op);
-  Value last = builder.create<TransposeOp>(
-      shuffle.getLoc(), isOverMoved ? moved.getX() : shuffle.getX(),
-      permutation);
+  Value last = builder.create<TransposeOp>(shuffle.getLoc(), shuffle.getX(),
+                                           permutation);
   PermutedResult result = op.permute(builder, last, merged->order);
   if (result.value)
     replace(op, result);

@@ -161,11 +161,10 @@ void FuseOpsPass::runOnOperation() {
   ModuleOp module = getOperation();
   auto functions = llvm::to_vector(module.getOps<func::FuncOp>());
   DecisionLogs logs(module, "fuse-ops", functions.size());
-  const CostModel model(module, getTarget(module));
   auto fuse = [&](size_t i) {
-    CostModel own = model;
+    CostModel model(module, getTarget(module));
     for (Block *block : collectBlocks(functions[i]))
-      if (failed(fuseBlock(*block, own, logs[i])))
+      if (failed(fuseBlock(*block, model, logs[i])))
         return failure();
     return success();
   };

@@ -4,6 +4,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace tcc::graph;
@@ -147,6 +148,29 @@ Value tcc::graph::addBatchIndices(OpBuilder &builder, Location loc,
   parts.push_back(tuples);
   return parts.size() == 1 ? tuples
                            : builder.create<ConcatOp>(loc, parts, last);
+}
+
+std::optional<SmallVector<int64_t>> tcc::graph::findSlices(GatherOp op) {
+  auto extent = getConstant(getExtent(op.getX(), op.getAxis()));
+  Value indices = op.getIndices();
+  // One index in another shape.
+  auto type = cast<RankedTensorType>(indices.getType());
+  bool isOne = type.hasStaticShape() && type.getNumElements() == 1;
+  while (isOne &&
+         isa_and_present<ReshapeOp, BroadcastOp>(indices.getDefiningOp()))
+    indices = indices.getDefiningOp()->getOperand(0);
+  DenseIntElementsAttr constant;
+  if (!matchPattern(indices, m_Constant(&constant)))
+    return std::nullopt;
+  SmallVector<int64_t> slices;
+  for (const APInt &index : constant.getValues<APInt>())
+    slices.push_back(index.getSExtValue());
+  for (int64_t &slice : slices) {
+    slice += extent && slice < 0 && !op.getNonnegative() ? *extent : 0;
+    if (!extent || slice < 0 || slice >= *extent)
+      return std::nullopt;
+  }
+  return slices;
 }
 
 Value tcc::graph::emitSliceIndex(OpBuilder &builder, Location loc, GatherOp op,

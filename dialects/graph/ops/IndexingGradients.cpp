@@ -55,27 +55,22 @@ private:
 } // namespace
 
 std::optional<Readers> Readers::find(GatherOp op) {
-  DenseIntElementsAttr indices;
-  auto extent = getConstant(getExtent(op.getX(), op.getAxis()));
-  if (!extent || !matchPattern(op.getIndices(), m_Constant(&indices)))
+  auto slices = findSlices(op);
+  if (!slices)
     return std::nullopt;
+  auto extent = getConstant(getExtent(op.getX(), op.getAxis()));
   Readers readers;
   readers.places.resize(*extent);
-  for (auto [place, value] : llvm::enumerate(indices.getValues<APInt>())) {
-    int64_t index = value.getSExtValue();
-    if (index < 0 && !op.getNonnegative())
-      index += *extent;
-    if (index < 0 || index >= *extent)
-      return std::nullopt;
-    readers.places[index].push_back(place);
+  for (auto [place, slice] : llvm::enumerate(*slices)) {
+    readers.places[slice].push_back(place);
     readers.termCount =
-        std::max(readers.termCount, readers.places[index].size());
+        std::max(readers.termCount, readers.places[slice].size());
   }
   // So many terms of slices for each index: most are not empty.
   constexpr int64_t kMostShare = 4;
   int64_t terms = *extent * int64_t(readers.termCount);
   if (readers.termCount == 0 || readers.termCount > kMaxTerms ||
-      terms > kMostShare * indices.getNumElements())
+      terms > kMostShare * int64_t(slices->size()))
     return std::nullopt;
   return readers;
 }

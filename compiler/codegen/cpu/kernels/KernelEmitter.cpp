@@ -70,7 +70,8 @@ static func::FuncOp createFunction(ModuleOp module, StringRef name) {
   auto type =
       b.getFunctionType({pointer, pointer, i64, i64, pointer}, TypeRange());
   auto function = b.create<func::FuncOp>(module.getLoc(), name, type);
-  // Scratch, say, is no part of an operand: loops need no check of that.
+  // The table of buffers, the sizes and the scratch of the worker overlap
+  // neither each other nor any buffer.
   for (auto [i, argument] : llvm::enumerate(type.getInputs()))
     if (argument == pointer)
       function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),

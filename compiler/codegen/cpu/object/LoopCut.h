@@ -23,21 +23,6 @@ struct LoopCut {
   mlir::Value emitPlace(mlir::OpBuilder &builder, mlir::scf::ForOp loop);
 };
 
-/// Makes of a loop that reads one of many places, such as the operands of a
-/// concatenation, one over the places with one over the elements in it:
-///
-///     pos = from
-///     while (pos < to) {
-///       pointer, end = branches at pos
-///       for (iv = pos; iv < end; ++iv)
-///         ... load(pointer + (iv - pos)) ...
-///       pos = end
-///     }
-///
-/// The code is as long for many places as for two. False, and nothing is done,
-/// if there are few, or if adjacent elements are not adjacent in memory.
-bool walkPlaces(mlir::scf::ForOp loop);
-
 } // namespace tcc::cpu
 
 #endif // TCC_COMPILER_CODEGEN_CPU_OBJECT_LOOPCUT_H

@@ -1,8 +1,11 @@
+#include "compiler/codegen/cpu/object/WalkPlaces.h"
+
 #include "compiler/codegen/cpu/object/LoopCut.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/SetVector.h"
+#include <memory>
 
 using namespace mlir;
 using namespace tcc::cpu;
@@ -12,23 +15,33 @@ namespace {
 /// Fewer places have loops of their own, which need no pointer at run time.
 constexpr size_t kManyPlaces = 5;
 
-/// Branches that end in loads. A leaf has a load and no cut.
+/// An element as it is read: loaded, and made wider, say.
+struct Read {
+  LLVM::LoadOp load;
+  SmallVector<Operation *> changes; // each takes the result of the one before
+
+  static std::optional<Read> find(Value value, Block *block, scf::ForOp loop);
+  bool changesAs(const Read &other) const;
+  Value emitChanges(OpBuilder &builder, Value loaded) const;
+};
+
+/// Branches that end in reads. A leaf has a read and no cut.
 struct PlaceTree {
   std::optional<LoopCut> cut;
   std::unique_ptr<PlaceTree> low, high; // where the condition holds or does not
-  LLVM::LoadOp load;
+  Read read;
   Value place; // where the condition changes
 
-  static std::unique_ptr<PlaceTree> find(Value read, Block *block,
+  static std::unique_ptr<PlaceTree> find(Value value, Block *block,
                                          scf::ForOp loop);
-  void collectLoads(SmallVectorImpl<LLVM::LoadOp> &loads) const;
+  void collectReads(SmallVectorImpl<Read> &reads) const;
   void emitPlaces(OpBuilder &builder, scf::ForOp loop);
 };
 
 struct Root {
   scf::IfOp branch;
   std::unique_ptr<PlaceTree> tree;
-  SmallVector<LLVM::LoadOp> loads;
+  SmallVector<Read> reads;
 };
 
 /// A part of the loop that reads from one place of each tree.
@@ -41,7 +54,8 @@ class PlaceWalker {
 public:
   PlaceWalker(scf::ForOp loop, MutableArrayRef<Root> roots)
       : loop(loop), roots(roots), loc(loop.getLoc()) {}
-  void run();
+  /// The loop over elements.
+  scf::ForOp run();
 
 private:
   scf::ForOp loop;
@@ -51,49 +65,75 @@ private:
   Part emitPart(OpBuilder &builder, Value position);
   std::pair<Value, Value> emitPointer(OpBuilder &builder, PlaceTree &tree,
                                       Value position, Value end);
-  SmallVector<Value> emitElements(OpBuilder &builder, Value position,
-                                  const Part &part, ValueRange carried);
+  scf::ForOp emitElements(OpBuilder &builder, Value position, const Part &part,
+                          ValueRange carried);
   void readFrom(Root &root, Value pointer, Value position, scf::ForOp elements,
                 const IRMapping &map);
 };
 
 } // namespace
 
-/// By how much `index` grows with the loop's variable; nullopt if not evenly.
-static std::optional<int64_t> getGrowth(Value index, scf::ForOp loop) {
+namespace {
+
+/// By how much indices grow with the variable of a loop.
+class Growth {
+public:
+  explicit Growth(scf::ForOp loop) : loop(loop) {}
+  /// Nullopt if not evenly.
+  std::optional<int64_t> get(Value index);
+
+private:
+  scf::ForOp loop;
+  llvm::DenseMap<Value, std::optional<int64_t>> known;
+
+  std::optional<int64_t> find(Value index);
+};
+
+} // namespace
+
+std::optional<int64_t> Growth::get(Value index) {
+  if (auto found = known.find(index); found != known.end())
+    return found->second;
+  std::optional<int64_t> growth = find(index);
+  known[index] = growth;
+  return growth;
+}
+
+std::optional<int64_t> Growth::find(Value index) {
   if (index == loop.getInductionVar())
     return 1;
   if (loop.isDefinedOutsideOfLoop(index))
     return 0;
   Operation *op = index.getDefiningOp();
-  if (isa_and_present<arith::IndexCastOp>(op))
-    return getGrowth(op->getOperand(0), loop);
-  if (!isa_and_present<arith::AddIOp, arith::SubIOp, arith::MulIOp>(op)) {
-    // The same in every iteration, if nothing that it is made of changes.
-    bool isFixed = op && isPure(op) && op->getNumRegions() == 0 &&
-                   llvm::all_of(op->getOperands(), [&](Value operand) {
-                     return getGrowth(operand, loop) == 0;
-                   });
-    return isFixed ? std::optional<int64_t>(0) : std::nullopt;
-  }
-  auto lhs = getGrowth(op->getOperand(0), loop);
-  auto rhs = getGrowth(op->getOperand(1), loop);
-  if (!lhs || !rhs)
+  if (!op || !isPure(op) || op->getNumRegions() > 0)
     return std::nullopt;
+  SmallVector<int64_t> operands;
+  for (Value operand : op->getOperands()) {
+    std::optional<int64_t> growth = get(operand);
+    if (!growth)
+      return std::nullopt;
+    operands.push_back(*growth);
+  }
+  if (isa<arith::IndexCastOp>(op))
+    return operands[0];
   if (isa<arith::AddIOp>(op))
-    return *lhs + *rhs;
+    return operands[0] + operands[1];
   if (isa<arith::SubIOp>(op))
-    return *lhs - *rhs;
-  return *lhs == 0 && *rhs == 0 ? std::optional<int64_t>(0) : std::nullopt;
+    return operands[0] - operands[1];
+  // What is made of what does not change does not.
+  bool isFixed =
+      llvm::all_of(operands, [](int64_t growth) { return growth == 0; });
+  return isFixed ? std::optional<int64_t>(0) : std::nullopt;
 }
 
 /// Whether each iteration reads the element behind that of the last one.
 static bool readsAdjacent(LLVM::LoadOp load, scf::ForOp loop) {
+  Growth growths(loop);
   int64_t growth = 0;
   Value address = load.getAddr();
   while (auto step = address.getDefiningOp<LLVM::GEPOp>()) {
     for (Value index : step.getDynamicIndices()) {
-      auto part = getGrowth(index, loop);
+      std::optional<int64_t> part = growths.get(index);
       if (!part || (*part != 0 && (step.getElemType() != load.getType() ||
                                    step.getIndices().size() != 1)))
         return false;
@@ -106,40 +146,94 @@ static bool readsAdjacent(LLVM::LoadOp load, scf::ForOp loop) {
          !load.getVolatile_();
 }
 
-/// What `read`, the result of `block`'s last branch or load, is read from; null
-/// if `block` does more.
-std::unique_ptr<PlaceTree> PlaceTree::find(Value read, Block *block,
+/// How `value` is read in `block`; nullopt if it is something else, or if
+/// adjacent elements are not adjacent in memory.
+std::optional<Read> Read::find(Value value, Block *block, scf::ForOp loop) {
+  Read read;
+  Operation *op = value.getDefiningOp();
+  while (op && op->getBlock() == block && !isa<LLVM::LoadOp>(op)) {
+    if (!isPure(op) || op->getNumRegions() > 0 || op->getNumResults() != 1)
+      return std::nullopt;
+    auto isInside = [&](Value operand) {
+      return !loop.isDefinedOutsideOfLoop(operand);
+    };
+    auto changed = llvm::make_filter_range(op->getOperands(), isInside);
+    if (!llvm::hasSingleElement(changed))
+      return std::nullopt;
+    read.changes.insert(read.changes.begin(), op);
+    op = (*changed.begin()).getDefiningOp();
+  }
+  read.load = dyn_cast_or_null<LLVM::LoadOp>(op);
+  if (!read.load || op->getBlock() != block || !readsAdjacent(read.load, loop))
+    return std::nullopt;
+  return read;
+}
+
+bool Read::changesAs(const Read &other) const {
+  auto isSame = [](auto pair) {
+    auto [lhs, rhs] = pair;
+    return lhs->getName() == rhs->getName() &&
+           lhs->getAttrDictionary() == rhs->getAttrDictionary() &&
+           lhs->getResultTypes() == rhs->getResultTypes() &&
+           lhs->getNumOperands() == rhs->getNumOperands();
+  };
+  if (changes.size() != other.changes.size() ||
+      LLVM::LoadOp(load).getType() != LLVM::LoadOp(other.load).getType() ||
+      !llvm::all_of(llvm::zip(changes, other.changes), isSame))
+    return false;
+  Value lhs = LLVM::LoadOp(load), rhs = LLVM::LoadOp(other.load);
+  for (auto [one, another] : llvm::zip(changes, other.changes)) {
+    for (auto [x, y] : llvm::zip(one->getOperands(), another->getOperands()))
+      if (x != y && (x != lhs || y != rhs))
+        return false;
+    lhs = one->getResult(0);
+    rhs = another->getResult(0);
+  }
+  return true;
+}
+
+Value Read::emitChanges(OpBuilder &builder, Value loaded) const {
+  IRMapping map;
+  map.map(Value(LLVM::LoadOp(load)), loaded);
+  for (Operation *change : changes)
+    loaded = builder.clone(*change, map)->getResult(0);
+  return loaded;
+}
+
+/// What the branches of `block` that end in `value` read; null if they do more.
+std::unique_ptr<PlaceTree> PlaceTree::find(Value value, Block *block,
                                            scf::ForOp loop) {
-  Operation *op = read.getDefiningOp();
-  if (!op || op->getBlock() != block || read.use_empty())
-    return nullptr;
   auto tree = std::make_unique<PlaceTree>();
-  if ((tree->load = dyn_cast<LLVM::LoadOp>(op)))
-    return readsAdjacent(tree->load, loop) ? std::move(tree) : nullptr;
-  auto branch = dyn_cast<scf::IfOp>(op);
-  if (!branch || branch.getNumResults() != 1 ||
+  auto branch = value.getDefiningOp<scf::IfOp>();
+  if (!branch) {
+    auto read = Read::find(value, block, loop);
+    if (!read)
+      return nullptr;
+    tree->read = std::move(*read);
+    return tree;
+  }
+  if (branch->getBlock() != block || branch.getNumResults() != 1 ||
       !(tree->cut = LoopCut::find(branch, loop)))
     return nullptr;
   auto findIn = [&](Region &region) -> std::unique_ptr<PlaceTree> {
     Block *inner = &region.front();
-    Value yielded = inner->getTerminator()->getOperand(0);
-    for (Operation &other : inner->without_terminator())
-      if (!isPure(&other) && &other != yielded.getDefiningOp())
+    for (Operation &op : inner->without_terminator())
+      if (!isPure(&op) && !isa<LLVM::LoadOp, scf::IfOp>(op))
         return nullptr;
-    return find(yielded, inner, loop);
+    return find(inner->getTerminator()->getOperand(0), inner, loop);
   };
   tree->low = findIn(branch.getThenRegion());
   tree->high = findIn(branch.getElseRegion());
   return tree->low && tree->high ? std::move(tree) : nullptr;
 }
 
-void PlaceTree::collectLoads(SmallVectorImpl<LLVM::LoadOp> &loads) const {
+void PlaceTree::collectReads(SmallVectorImpl<Read> &reads) const {
   if (!cut) {
-    loads.push_back(load);
+    reads.push_back(read);
     return;
   }
-  low->collectLoads(loads);
-  high->collectLoads(loads);
+  low->collectReads(reads);
+  high->collectReads(reads);
 }
 
 void PlaceTree::emitPlaces(OpBuilder &builder, scf::ForOp loop) {
@@ -172,7 +266,7 @@ std::pair<Value, Value> PlaceWalker::emitPointer(OpBuilder &builder,
   if (!tree.cut) {
     IRMapping map;
     map.map(loop.getInductionVar(), position);
-    return {cloneFor(builder, tree.load.getAddr(), loop, map), end};
+    return {cloneFor(builder, tree.read.load.getAddr(), loop, map), end};
   }
   Value isLow = builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::slt,
                                               position, tree.place);
@@ -198,14 +292,13 @@ Part PlaceWalker::emitPart(OpBuilder &builder, Value position) {
   return part;
 }
 
-/// What a read from any of `loads` says of them all: the scopes of the one or
-/// the other, and those that none of them meets.
-static void mergeScopes(LLVM::LoadOp read,
-                        MutableArrayRef<LLVM::LoadOp> loads) {
+/// What a load in the place of those of `reads` says of them all: the scopes of
+/// the one or the other, and those that none of them meets.
+static void mergeScopes(LLVM::LoadOp load, MutableArrayRef<Read> reads) {
   SetVector<Attribute> scopes, avoided;
-  for (auto [i, load] : llvm::enumerate(loads)) {
-    ArrayAttr own = load.getAliasScopesAttr();
-    ArrayAttr others = load.getNoaliasScopesAttr();
+  for (auto [i, read] : llvm::enumerate(reads)) {
+    ArrayAttr own = read.load.getAliasScopesAttr();
+    ArrayAttr others = read.load.getNoaliasScopesAttr();
     if (!own || !others)
       return;
     scopes.insert(own.begin(), own.end());
@@ -215,9 +308,9 @@ static void mergeScopes(LLVM::LoadOp read,
       avoided.remove_if(
           [&](Attribute scope) { return !llvm::is_contained(others, scope); });
   }
-  OpBuilder builder(read);
-  read.setAliasScopesAttr(builder.getArrayAttr(scopes.getArrayRef()));
-  read.setNoaliasScopesAttr(builder.getArrayAttr(avoided.getArrayRef()));
+  OpBuilder builder(load);
+  load.setAliasScopesAttr(builder.getArrayAttr(scopes.getArrayRef()));
+  load.setNoaliasScopesAttr(builder.getArrayAttr(avoided.getArrayRef()));
 }
 
 /// Puts a read behind `pointer` where the branches stand in `elements`, which
@@ -226,23 +319,22 @@ void PlaceWalker::readFrom(Root &root, Value pointer, Value position,
                            scf::ForOp elements, const IRMapping &map) {
   auto branch = map.lookup(root.branch.getResult(0)).getDefiningOp<scf::IfOp>();
   OpBuilder b(branch);
-  Type type = branch.getResult(0).getType();
+  Read &first = root.reads.front();
+  Type type = first.load.getType();
   Value number =
       b.create<arith::SubIOp>(loc, elements.getInductionVar(), position);
   Value offset = b.create<arith::IndexCastOp>(loc, b.getI64Type(), number);
   Value address = b.create<LLVM::GEPOp>(loc, pointer.getType(), type, pointer,
                                         ValueRange{offset});
-  LLVM::LoadOp first = root.loads.front();
-  auto read = b.create<LLVM::LoadOp>(loc, type, address,
-                                     first.getAlignment().value_or(0));
-  mergeScopes(read, root.loads);
-  branch.getResult(0).replaceAllUsesWith(read);
+  auto load = b.create<LLVM::LoadOp>(loc, type, address,
+                                     first.load.getAlignment().value_or(0));
+  mergeScopes(load, root.reads);
+  branch.getResult(0).replaceAllUsesWith(first.emitChanges(b, load));
   branch.erase();
 }
 
-SmallVector<Value> PlaceWalker::emitElements(OpBuilder &builder, Value position,
-                                             const Part &part,
-                                             ValueRange carried) {
+scf::ForOp PlaceWalker::emitElements(OpBuilder &builder, Value position,
+                                     const Part &part, ValueRange carried) {
   IRMapping map;
   auto elements = cast<scf::ForOp>(builder.clone(*loop, map));
   elements.setLowerBound(position);
@@ -250,11 +342,12 @@ SmallVector<Value> PlaceWalker::emitElements(OpBuilder &builder, Value position,
   elements.getInitArgsMutable().assign(carried);
   for (auto [root, pointer] : llvm::zip_equal(roots, part.pointers))
     readFrom(root, pointer, position, elements, map);
-  return elements.getResults();
+  return elements;
 }
 
-void PlaceWalker::run() {
+scf::ForOp PlaceWalker::run() {
   OpBuilder builder(loop);
+  scf::ForOp elements;
   for (Root &root : roots)
     root.tree->emitPlaces(builder, loop);
   SmallVector<Value> inits{loop.getLowerBound()};
@@ -269,16 +362,17 @@ void PlaceWalker::run() {
       },
       [&](OpBuilder &b, Location, ValueRange state) {
         Part part = emitPart(b, state.front());
+        elements = emitElements(b, state.front(), part, state.drop_front());
         SmallVector<Value> next{part.end};
-        llvm::append_range(
-            next, emitElements(b, state.front(), part, state.drop_front()));
+        llvm::append_range(next, elements.getResults());
         b.create<scf::YieldOp>(loc, next);
       });
   loop.replaceAllUsesWith(parts.getResults().drop_front());
   loop.erase();
+  return elements;
 }
 
-bool tcc::cpu::walkPlaces(scf::ForOp loop) {
+scf::ForOp tcc::cpu::walkPlaces(scf::ForOp loop) {
   SmallVector<Root> roots;
   size_t most = 0;
   for (auto branch : loop.getBody()->getOps<scf::IfOp>()) {
@@ -287,12 +381,14 @@ bool tcc::cpu::walkPlaces(scf::ForOp loop) {
     auto tree = PlaceTree::find(branch.getResult(0), loop.getBody(), loop);
     if (!tree)
       continue;
-    Root &root = roots.emplace_back(Root{branch, std::move(tree), {}});
-    root.tree->collectLoads(root.loads);
-    most = std::max(most, root.loads.size());
+    SmallVector<Read> reads;
+    tree->collectReads(reads);
+    if (!llvm::all_of(reads, [&](const Read &read) {
+          return read.changesAs(reads.front());
+        }))
+      continue;
+    most = std::max(most, reads.size());
+    roots.push_back(Root{branch, std::move(tree), std::move(reads)});
   }
-  if (most < kManyPlaces)
-    return false;
-  PlaceWalker(loop, roots).run();
-  return true;
+  return most < kManyPlaces ? loop : PlaceWalker(loop, roots).run();
 }

@@ -29,7 +29,7 @@ private:
   VectorType sumVector;
   Value channels;                       // of x
   SmallVector<Value> xSizes, sumsSizes; // of the dimensions of x and gradient
-  Memory results;                       // a task's sums, for `store`
+  Memory results;                       // the sums of emitTaps, for `store`
 
   // What a task sums: taps of the outer dimensions, [tapsFrom, tapsTo) of the
   // innermost one. At once it does `taps` from tap `firstTap` on, for `vectors`
@@ -172,6 +172,8 @@ SumsEmitter::Sums SumsEmitter::walkColumns(ValueRange at, ValueRange position,
       return joinColumn(at, position, column, isWhole, Sums(carried));
     });
   };
+  if (constantOf(from) == 0 && constantOf(to) == constantOf(d.output))
+    return walk(from, to, true, partials);
   return b.loop(b.index(0), b.index(2), partials,
                 [&](Value side, ValueRange carried) {
                   Value isBefore = b.less(side, b.index(1));

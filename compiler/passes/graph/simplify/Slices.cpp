@@ -88,43 +88,21 @@ struct SliceOfConcat : OpRewritePattern<SliceOp> {
   }
 };
 
-/// Indices start, start + step, ... in order of their elements.
+/// Slices start, start + step, ... of an axis.
 struct Progression {
   int64_t start, step, count;
 };
 
-/// The elements of a constant; none if `value` is no constant. One element may
-/// be reshaped from another constant.
-SmallVector<int64_t> getElements(Value value) {
-  SmallVector<int64_t> elements;
-  DenseIntElementsAttr constant;
-  if (matchPattern(value, m_Constant(&constant)))
-    for (const APInt &element : constant.getValues<APInt>())
-      elements.push_back(element.getSExtValue());
-  else if (auto splat = getSplat(value);
-           splat && getNumElements(getExtents(value), value.getContext()) == 1)
-    elements.push_back(int64_t(*splat));
-  return elements;
-}
-
-/// nullopt where `indices` are not constant, none, or in no progression.
-/// Negative ones count from `extent`, if they wrap.
-std::optional<Progression> getProgression(Value indices, bool wraps,
-                                          int64_t extent) {
-  SmallVector<int64_t> found = getElements(indices);
-  if (found.empty())
+/// nullopt if `slices` are in no progression.
+std::optional<Progression> getProgression(ArrayRef<int64_t> slices) {
+  int64_t count = slices.size();
+  if (count == 0)
     return std::nullopt;
-  for (int64_t &index : found) {
-    index += wraps && index < 0 ? extent : 0;
-    if (index < 0 || index >= extent)
-      return std::nullopt;
-  }
-  int64_t count = found.size();
-  int64_t step = count == 1 ? 1 : found[1] - found[0];
+  int64_t step = count == 1 ? 1 : slices[1] - slices[0];
   for (int64_t i = 1; i < count; ++i)
-    if (step == 0 || found[i] - found[i - 1] != step)
+    if (step == 0 || slices[i] - slices[i - 1] != step)
       return std::nullopt;
-  return Progression{found.front(), step, count};
+  return Progression{slices.front(), step, count};
 }
 
 /// gather at constant indices in a progression = slice. Several rows of a
@@ -134,10 +112,8 @@ struct GatherToSlice : OpRewritePattern<GatherOp> {
   LogicalResult matchAndRewrite(GatherOp op,
                                 PatternRewriter &rewriter) const override {
     int64_t axis = op.getAxis();
-    auto extent = getConstant(getExtent(op.getX(), axis));
-    auto indices =
-        extent ? getProgression(op.getIndices(), !op.getNonnegative(), *extent)
-               : std::nullopt;
+    auto slices = findSlices(op);
+    auto indices = slices ? getProgression(*slices) : std::nullopt;
     if (!indices)
       return rewriter.notifyMatchFailure(op, "indices are no progression");
     if (indices->count > 1 && isParameter(op.getX()))

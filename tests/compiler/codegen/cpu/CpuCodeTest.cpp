@@ -2,6 +2,8 @@
 #include "compiler/codegen/cpu/object/ObjectEmitter.h"
 #include "mlir/Parser/Parser.h"
 #include "runtime/package/Image.h"
+#include "llvm/PassInfo.h"
+#include "llvm/PassRegistry.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Regex.h"
 #include "gtest/gtest.h"
@@ -269,6 +271,15 @@ TEST_F(CpuCodeTest, sumsOfATileStayInRegisters) {
     }
   }
   EXPECT_EQ(found, 1);
+}
+
+/// Those that are left out, by the names that ObjectEmitter.cpp knows.
+TEST_F(CpuCodeTest, omittedPassesExist) {
+  ASSERT_TRUE(succeeded(compile(kKernel)));
+  for (StringRef name :
+       {"canon-freeze", "loop-reduce", "x86-domain-reassignment"})
+    EXPECT_NE(llvm::PassRegistry::getPassRegistry()->getPassInfo(name), nullptr)
+        << name.str();
 }
 
 TEST_F(CpuCodeTest, undefinedFunctionIsAnError) {

@@ -240,6 +240,56 @@ TEST_F(KernelTest, concatPadAndSlice) {
     })"));
 }
 
+/// Seven places along the rows, of one element to three vectors: alone and as
+/// the sum of two orders of them, of which one begins inside a place, of floats
+/// and of what is made wider.
+TEST_F(KernelTest, rowsOfManyPlaces) {
+  for (std::string element : {"f32", "bf16"}) {
+    std::string places = define({{"a", "5x16x" + element},
+                                 {"b", "5x1x" + element},
+                                 {"c", "5x33x" + element},
+                                 {"x", "5x118x" + element},
+                                 {"y", "5x116x" + element}},
+                                R"(
+      func.func @f(%a: !a, %b: !b, %c: !c) -> !y {
+        %0 = graph.concat %a, %b, %c, %b, %c, %c, %b {axis = 1 : i64} : (!a, !b, !c, !b, !c, !c, !b) -> !x
+        %1 = graph.concat %c, %a, %b, %b, %c, %c, %b {axis = 1 : i64} : (!c, !a, !b, !b, !c, !c, !b) -> !x
+        %2 = graph.add %0, %1 : (!x, !x) -> !x
+        %3 = graph.slice %2 {starts = affine_map<() -> (0, 2)>, steps = array<i64: 1, 1>} : (!x) -> !y
+        return %3 : !y
+      })");
+    check(KernelKind::pointwise, places);
+  }
+  for (int axis : {0, 1})
+    check(KernelKind::row, define({{"a", "5x16xf32"},
+                                   {"b", "5x1xf32"},
+                                   {"c", "5x33xf32"},
+                                   {"x", "5x101xf32"},
+                                   {"y", axis ? "5xf32" : "101xf32"}},
+                                  R"(
+      func.func @f(%a: !a, %b: !b, %c: !c) -> !y {
+        %0 = graph.concat %a, %b, %c, %b, %c, %a, %b {axis = 1 : i64} : (!a, !b, !c, !b, !c, !a, !b) -> !x
+        %1 = graph.reduce <sum> %0 [)" +
+                                      std::to_string(axis) +
+                                      R"(] : (!x) -> !y
+        return %1 : !y
+      })"));
+}
+
+/// One of five places is read by columns: branches stay.
+TEST_F(KernelTest, rowsOfAPlaceThatIsNotAdjacent) {
+  check(KernelKind::pointwise, define({{"a", "5x16xf32"},
+                                       {"t", "7x5xf32"},
+                                       {"d", "5x7xf32"},
+                                       {"y", "5x71xf32"}},
+                                      R"(
+    func.func @f(%a: !a, %t: !t) -> !y {
+      %d = graph.transpose %t [1, 0] : (!t) -> !d
+      %0 = graph.concat %a, %a, %d, %a, %a {axis = 1 : i64} : (!a, !a, !d, !a, !a) -> !y
+      return %0 : !y
+    })"));
+}
+
 const std::string kGather =
     define({{"x", "5x301xf32"}, {"i", "7xi64"}, {"y", "7x301xf32"}}, R"(
     func.func @f(%x: !x, %i: !i) -> !y {
