@@ -48,6 +48,7 @@ void KernelGraph::addOp(Operation *op) {
   groupsOf.push_back({id});
   homes.push_back(id);
   producersOf.emplace_back();
+  readersOf.emplace_back();
   order.push_back(id);
   addReads(id, op);
   Group &group = groups.emplace_back();
@@ -68,8 +69,10 @@ void KernelGraph::addReads(OpId reader, Operation *op) {
         list.push_back(reader);
       auto it = ids.find(source.getDefiningOp());
       if (it != ids.end() && it->second != reader &&
-          !llvm::is_contained(producersOf[reader], it->second))
+          !llvm::is_contained(producersOf[reader], it->second)) {
         producersOf[reader].push_back(it->second);
+        readersOf[it->second].push_back(reader);
+      }
     }
   });
 }
@@ -81,18 +84,13 @@ SmallVector<GroupId> KernelGraph::getConsumers(GroupId group,
   for (OpId op : groups[group].members) {
     if (homes[op] != int64_t(group))
       continue;
-    for (Value value : ops[op]->getResults()) {
-      auto it = readers.find(value);
-      if (it == readers.end())
-        continue;
-      for (OpId reader : it->second)
-        for (GroupId other : groupsOf[reader])
-          if (!holds(other, op) && seen.insert(other).second) {
-            consumers.push_back(other);
-            if (consumers.size() == limit)
-              return consumers;
-          }
-    }
+    for (OpId reader : readersOf[op])
+      for (GroupId other : groupsOf[reader])
+        if (!holds(other, op) && seen.insert(other).second) {
+          consumers.push_back(other);
+          if (consumers.size() == limit)
+            return consumers;
+        }
   }
   return consumers;
 }
