@@ -11,8 +11,10 @@ using namespace llvm;
 
 namespace {
 
-/// Pointers that take most of the 15 registers.
-constexpr size_t kManyPointers = 10;
+/// Pointers that take about half of the 15 registers.
+constexpr size_t kManyPointers = 7;
+/// Vectors that a tile of a matrix sums up at least.
+constexpr int64_t kManySums = 8;
 
 class ReduceStrengthPass : public PassInfoMixin<ReduceStrengthPass> {
 public:
@@ -34,11 +36,19 @@ static size_t countPointers(const Loop &loop) {
   return pointers.size();
 }
 
+/// The vectors that `loop` carries from one iteration to the next.
+static int64_t countSums(const Loop &loop) {
+  return count_if(loop.getHeader()->phis(), [](const PHINode &phi) {
+    return phi.getType()->isVectorTy();
+  });
+}
+
 PreservedAnalyses ReduceStrengthPass::run(Loop &loop,
                                           LoopAnalysisManager &analyses,
                                           LoopStandardAnalysisResults &results,
                                           LPMUpdater &updater) {
-  if (!loop.isInnermost() || countPointers(loop) < kManyPointers)
+  if (!loop.isInnermost() || countSums(loop) < kManySums ||
+      countPointers(loop) < kManyPointers)
     return PreservedAnalyses::all();
   return LoopStrengthReducePass().run(loop, analyses, results, updater);
 }
