@@ -62,8 +62,8 @@ public:
 private:
   DecisionLog &log;
   llvm::DenseSet<Operation *> movable; // transposes back that this pass made
-  llvm::DenseSet<Operation *>
-      composed; // and that do what one of the model's did
+  // Those of them that do what a transpose of the model's did as well.
+  llvm::DenseSet<Operation *> composed;
 
   bool isMovable(TransposeOp op) const;
   Value transpose(OpBuilder &builder, Value x, ArrayRef<int64_t> permutation);

@@ -71,10 +71,6 @@ private:
                 const IRMapping &map);
 };
 
-} // namespace
-
-namespace {
-
 /// By how much indices grow with the variable of a loop.
 class Growth {
 public:
@@ -170,31 +166,25 @@ std::optional<Read> Read::find(Value value, Block *block, scf::ForOp loop) {
 }
 
 bool Read::changesAs(const Read &other) const {
-  auto isSame = [](auto pair) {
-    auto [lhs, rhs] = pair;
-    return lhs->getName() == rhs->getName() &&
-           lhs->getAttrDictionary() == rhs->getAttrDictionary() &&
-           lhs->getResultTypes() == rhs->getResultTypes() &&
-           lhs->getNumOperands() == rhs->getNumOperands();
+  llvm::DenseMap<Value, Value> same{
+      {load->getResult(0), other.load->getResult(0)}};
+  auto check = [&](Value lhs, Value rhs) {
+    return success(lhs == rhs || same.lookup(lhs) == rhs);
   };
-  if (changes.size() != other.changes.size() ||
-      LLVM::LoadOp(load).getType() != LLVM::LoadOp(other.load).getType() ||
-      !llvm::all_of(llvm::zip(changes, other.changes), isSame))
-    return false;
-  Value lhs = LLVM::LoadOp(load), rhs = LLVM::LoadOp(other.load);
-  for (auto [one, another] : llvm::zip(changes, other.changes)) {
-    for (auto [x, y] : llvm::zip(one->getOperands(), another->getOperands()))
-      if (x != y && (x != lhs || y != rhs))
-        return false;
-    lhs = one->getResult(0);
-    rhs = another->getResult(0);
-  }
-  return true;
+  auto mark = [&](Value lhs, Value rhs) { same[lhs] = rhs; };
+  auto isSame = [&](auto pair) {
+    return OperationEquivalence::isEquivalentTo(
+        std::get<0>(pair), std::get<1>(pair), check, mark,
+        OperationEquivalence::IgnoreLocations);
+  };
+  return load->getResultTypes() == other.load->getResultTypes() &&
+         changes.size() == other.changes.size() &&
+         llvm::all_of(llvm::zip(changes, other.changes), isSame);
 }
 
 Value Read::emitChanges(OpBuilder &builder, Value loaded) const {
   IRMapping map;
-  map.map(Value(LLVM::LoadOp(load)), loaded);
+  map.map(load->getResult(0), loaded);
   for (Operation *change : changes)
     loaded = builder.clone(*change, map)->getResult(0);
   return loaded;

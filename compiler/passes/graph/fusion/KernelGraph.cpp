@@ -48,7 +48,7 @@ void KernelGraph::addOp(Operation *op) {
   groupsOf.push_back({id});
   homes.push_back(id);
   producersOf.emplace_back();
-  readersOf.emplace_back();
+  consumersOf.emplace_back();
   order.push_back(id);
   addReads(id, op);
   Group &group = groups.emplace_back();
@@ -71,7 +71,7 @@ void KernelGraph::addReads(OpId reader, Operation *op) {
       if (it != ids.end() && it->second != reader &&
           !llvm::is_contained(producersOf[reader], it->second)) {
         producersOf[reader].push_back(it->second);
-        readersOf[it->second].push_back(reader);
+        consumersOf[it->second].push_back(reader);
       }
     }
   });
@@ -84,7 +84,7 @@ SmallVector<GroupId> KernelGraph::getConsumers(GroupId group,
   for (OpId op : groups[group].members) {
     if (homes[op] != int64_t(group))
       continue;
-    for (OpId reader : readersOf[op])
+    for (OpId reader : consumersOf[op])
       for (GroupId other : groupsOf[reader])
         if (!holds(other, op) && seen.insert(other).second) {
           consumers.push_back(other);

@@ -114,7 +114,7 @@ private:
   std::vector<Group> groups;
   std::vector<mlir::SmallVector<GroupId, 2>> groupsOf;
   std::vector<int64_t> homes; // -1: only copies
-  std::vector<mlir::SmallVector<OpId, 4>> producersOf, readersOf; // of ops
+  std::vector<mlir::SmallVector<OpId, 4>> producersOf, consumersOf;
   llvm::DenseMap<mlir::Operation *, OpId> ids;
   llvm::DenseMap<mlir::Value, mlir::SmallVector<OpId, 4>> readers;
   std::vector<int64_t> order; // position -> group, -1 where one was removed
