@@ -62,7 +62,7 @@ public:
 private:
   DecisionLog &log;
   llvm::DenseSet<Operation *> movable; // transposes back that this pass made
-  // Those of them that do what a transpose of the model's did as well.
+  // Movable transposes that do what a transpose of the model's did as well.
   llvm::DenseSet<Operation *> composed;
 
   bool isMovable(TransposeOp op) const;

@@ -8,10 +8,10 @@ class PassBuilder;
 
 namespace tcc::cpu {
 
-/// Adds LLVM's loop strength reduction to the end of its optimiser, for tiles of
-/// matrices whose addresses take half of x86's registers or more: what they need
-/// besides is kept in one register, where sums would be spilled else. In all
-/// other loops addressing modes do as well, and the pass is a quarter of a
+/// Adds LLVM's loop strength reduction to the end of its optimiser, for tiles
+/// of matrices whose addresses take half of x86's registers or more: what they
+/// need besides is kept in one register, where sums would be spilled else. In
+/// all other loops addressing modes do as well, and the pass is a quarter of a
 /// compilation.
 void addStrengthReduction(llvm::PassBuilder &passes);
 
