@@ -3,6 +3,8 @@
 #include "dialects/graph/NodeNames.h"
 
 #include "mlir/IR/Builders.h"
+#include "mlir/IR/Threading.h"
+#include <deque>
 
 using namespace mlir;
 
@@ -70,6 +72,21 @@ void DecisionLog::add(Operation *op, StringRef decision, StringRef reason,
       pass, getNodeName(op), decision.str(), reason.str(), {}, entry.str()});
   for (const auto &[name, value] : numbers)
     row.numbers.emplace_back(name.str(), value);
+}
+
+LogicalResult
+forEachFunction(ModuleOp module, StringRef pass,
+                function_ref<LogicalResult(func::FuncOp, DecisionLog &)> work) {
+  auto functions = llvm::to_vector(module.getOps<func::FuncOp>());
+  std::deque<DecisionLog> logs; // each writes its decisions when it goes
+  for (size_t i = 0; i < functions.size(); ++i)
+    logs.emplace_back(module, pass);
+  LogicalResult result = failableParallelForEach(
+      module.getContext(), llvm::seq(functions.size()),
+      [&](size_t i) { return work(functions[i], logs[i]); });
+  while (!logs.empty())
+    logs.pop_front();
+  return result;
 }
 
 std::vector<Decision> getDecisions(ModuleOp module) {

@@ -8,9 +8,9 @@
 #ifndef TCC_COMPILER_DECISIONS_DECISIONS_H
 #define TCC_COMPILER_DECISIONS_DECISIONS_H
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/ArrayRef.h"
-#include <deque>
 #include <string>
 #include <utility>
 #include <vector>
@@ -56,24 +56,13 @@ private:
   std::vector<Decision> decisions;
 };
 
-/// Logs for parts of a module, each of which one thread works on. They are
-/// written in order, at the end of their life.
-class DecisionLogs {
-public:
-  DecisionLogs(mlir::ModuleOp module, llvm::StringRef pass, size_t count) {
-    for (size_t i = 0; i < count; ++i)
-      logs.emplace_back(module, pass);
-  }
-  ~DecisionLogs() {
-    while (!logs.empty())
-      logs.pop_front();
-  }
-
-  DecisionLog &operator[](size_t part) { return logs[part]; }
-
-private:
-  std::deque<DecisionLog> logs;
-};
+/// Calls `work` for each function of `module`, for several at once: it may look
+/// at its own function only, and record decisions about it. They are written in
+/// the order of the functions.
+mlir::LogicalResult forEachFunction(
+    mlir::ModuleOp module, llvm::StringRef pass,
+    llvm::function_ref<mlir::LogicalResult(mlir::func::FuncOp, DecisionLog &)>
+        work);
 
 /// The decisions recorded on `module`, in the order they were taken.
 std::vector<Decision> getDecisions(mlir::ModuleOp module);

@@ -9,7 +9,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/IR/Threading.h"
 #include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
@@ -156,20 +155,16 @@ static LogicalResult fuseBlock(Block &block, CostModel &model,
   return success();
 }
 
-/// Functions are independent of each other: a thread has one of them at a time.
 void FuseOpsPass::runOnOperation() {
   ModuleOp module = getOperation();
-  auto functions = llvm::to_vector(module.getOps<func::FuncOp>());
-  DecisionLogs logs(module, "fuse-ops", functions.size());
-  auto fuse = [&](size_t i) {
+  auto fuse = [&](func::FuncOp function, DecisionLog &log) {
     CostModel model(module, getTarget(module));
-    for (Block *block : collectBlocks(functions[i]))
-      if (failed(fuseBlock(*block, model, logs[i])))
+    for (Block *block : collectBlocks(function))
+      if (failed(fuseBlock(*block, model, log)))
         return failure();
     return success();
   };
-  if (failed(failableParallelForEach(
-          &getContext(), llvm::seq<size_t>(functions.size()), fuse)))
+  if (failed(forEachFunction(module, "fuse-ops", fuse)))
     signalPassFailure();
 }
 

@@ -5,7 +5,6 @@
 #include "dialects/graph/evaluate/Evaluator.h"
 
 #include "mlir/IR/Dominance.h"
-#include "mlir/IR/Threading.h"
 #include "mlir/Transforms/CSE.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -79,15 +78,11 @@ static LogicalResult simplifyFully(func::FuncOp function,
   return success();
 }
 
-/// Functions are independent of each other: a thread has one of them at a time.
 void SimplifyPass::runOnOperation() {
-  auto functions = llvm::to_vector(getOperation().getOps<func::FuncOp>());
-  DecisionLogs logs(getOperation(), "simplify", functions.size());
-  auto simplify = [&](size_t i) {
-    return simplifyFully(functions[i], collectPatterns(&getContext(), logs[i]));
+  auto simplify = [&](func::FuncOp function, DecisionLog &log) {
+    return simplifyFully(function, collectPatterns(&getContext(), log));
   };
-  if (succeeded(failableParallelForEach(
-          &getContext(), llvm::seq<size_t>(functions.size()), simplify)))
+  if (succeeded(forEachFunction(getOperation(), "simplify", simplify)))
     return;
   // No error: that would be one of the model.
   getOperation().emitWarning("simplification does not come to an end");
