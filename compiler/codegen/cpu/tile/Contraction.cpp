@@ -2,6 +2,7 @@
 #include "compiler/codegen/cpu/tile/TileRegisters.h"
 
 #include "runtime/base/Alignment.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace tcc::codegen;
@@ -82,8 +83,8 @@ private:
                           bool hasSecond);
   void prefetchNextPanel(MatrixTile &tile, Value rowPanel, Value columnPanel);
   void prefetchNextRows(MatrixTile &tile, Value rowPanel);
-  void prefetchResults(Value rowPanel, Value columnPanel, int64_t rows,
-                       int64_t columns);
+  int64_t getDepthMultiple() const;
+  void prefetchResults(Value rowPanel, Value columnPanel, int64_t columns);
   void whenLast(function_ref<void()> body);
   void emitEpilogue(Value rowPanel, Value columnPanel);
   void finishRow(Value tileRow, Value i, Value column, Value count);
@@ -281,6 +282,7 @@ void ContractionEmitter::emitTileOfColumns(Value rowPanel, Value columnPanel,
                                            int64_t columns) {
   if (registerRows)
     return emitRegisterTiles(rowPanel, columnPanel, columns);
+  prefetchResults(rowPanel, columnPanel, columns);
   Value left = b.sub(rowCount, b.mul(rowPanel, b.index(c.blocking.rows)));
   auto emitRows = [&](int64_t rows, Value lastRow = nullptr) {
     emitTileOf(rowPanel, columnPanel, rows, columns, lastRow);
@@ -319,7 +321,6 @@ void ContractionEmitter::emitTileOf(Value rowPanel, Value columnPanel,
           b, b.add(firstColumn, b.mul(columnPanel, b.index(kPanelColumns))));
   }
   prefetchNextRows(tile, rowPanel);
-  prefetchResults(rowPanel, columnPanel, rows, columns);
   emitTile(b, tile, c.arithmetic, c.unit);
 }
 
@@ -332,6 +333,7 @@ MatrixTile ContractionEmitter::makeTile(Value rowPanel, Value columnPanel,
       .rhs = rhs.at(b, c.blocking.packsByPanel ? zero : columnPanel, zero),
       .k = k,
       .depth = depth,
+      .depthMultiple = getDepthMultiple(),
       .rows = rows,
       .columns = columns,
       .unroll = c.blocking.unroll,
@@ -351,6 +353,15 @@ MatrixTile ContractionEmitter::makeTile(Value rowPanel, Value columnPanel,
     tile.intoOffset = b.create<arith::SelectOp>(isLast, zero, tile.fromOffset);
   }
   return tile;
+}
+
+/// What the k of all blocks and runs are multiples of.
+int64_t ContractionEmitter::getDepthMultiple() const {
+  std::optional<int64_t> all = constantOf(c.k);
+  int64_t multiple = all.value_or(1);
+  if (!c.blocking.isWholeDepth && c.blocking.k < multiple)
+    multiple = std::gcd(multiple, c.blocking.k);
+  return c.lhs.runs ? std::gcd(multiple, c.lhs.runLength) : multiple;
 }
 
 /// Whether the rows of some block leave a number in [from, to] to a panel of
@@ -454,15 +465,16 @@ void ContractionEmitter::prefetchNextRows(MatrixTile &tile, Value rowPanel) {
 /// What finishes a tile is fetched while the last products are summed, unless
 /// these are so many that it would have left the first-level cache again.
 void ContractionEmitter::prefetchResults(Value rowPanel, Value columnPanel,
-                                         int64_t rows, int64_t columns) {
+                                         int64_t columns) {
   if (!c.prefetchResults || c.blocking.k > Blocking().k)
     return;
   Value first = b.add(firstRow, b.mul(rowPanel, b.index(c.blocking.rows)));
   Value column = b.mul(columnPanel, b.index(kPanelColumns));
   whenLast([&] {
-    for (int64_t row = 0; row < rows; ++row)
-      c.prefetchResults(b, batch, b.add(first, b.index(row)),
-                        b.add(firstColumn, column), columns);
+    b.loop(countRows(rowPanel), [&](Value row) {
+      c.prefetchResults(b, batch, b.add(first, row), b.add(firstColumn, column),
+                        columns);
+    });
   });
 }
 

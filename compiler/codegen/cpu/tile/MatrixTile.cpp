@@ -31,7 +31,7 @@ public:
         lanes(unit.lanes(arithmetic.sum)),
         sumType(VectorType::get(lanes, arithmetic.sum)) {}
 
-  void emit(int64_t firstRow, int64_t rowCount, int64_t firstColumn,
+  void emit(int64_t firstRow, int64_t rowCount, Value firstColumn,
             int64_t vectorCount);
 
 private:
@@ -42,6 +42,7 @@ private:
   int64_t lanes;
   VectorType sumType;
   int64_t firstRow = 0, endRow = 0;
+  Value firstColumn;
   Memory columns; // the right operand from the first column on
   int64_t vectorCount = 0;
 
@@ -60,8 +61,8 @@ private:
   Value multiplyAdd(Value x, Value y, Value sum);
   Value rowOffset(int64_t row);
   void prefetchAhead(Value k, int64_t step);
-  Value sumPosition(Value offset, int64_t row, int64_t column);
-  SmallVector<Value> initialSums(int64_t firstColumn);
+  Value sumPosition(Value offset, int64_t row, int64_t vector);
+  SmallVector<Value> initialSums();
 };
 
 } // namespace
@@ -84,39 +85,39 @@ void SubTile::prefetchAhead(Value k, int64_t step) {
   }
 }
 
-Value SubTile::sumPosition(Value offset, int64_t row, int64_t column) {
-  return b.add(offset, b.index(row * kPanelColumns + column));
+Value SubTile::sumPosition(Value offset, int64_t row, int64_t vector) {
+  Value column = b.add(offset, firstColumn);
+  return b.add(column, b.index(row * kPanelColumns + vector * lanes));
 }
 
-SmallVector<Value> SubTile::initialSums(int64_t firstColumn) {
+SmallVector<Value> SubTile::initialSums() {
   SmallVector<Value> zeros((endRow - firstRow) * vectorCount, b.zero(sumType));
   if (!tile.from)
     return zeros;
   auto load = [&] {
     SmallVector<Value> sums;
     for (int64_t row = firstRow; row < endRow; ++row)
-      for (int64_t v = 0; v < vectorCount; ++v) {
-        int64_t column = firstColumn + v * lanes;
-        Value at = sumPosition(tile.fromOffset, row, column);
-        sums.push_back(b.loadVector(tile.from, at, lanes));
-      }
+      for (int64_t v = 0; v < vectorCount; ++v)
+        sums.push_back(b.loadVector(
+            tile.from, sumPosition(tile.fromOffset, row, v), lanes));
     return sums;
   };
   return b.choose(tile.isFirst, TypeRange(zeros), [&] { return zeros; }, load);
 }
 
-void SubTile::emit(int64_t firstRow, int64_t rowCount, int64_t firstColumn,
+void SubTile::emit(int64_t firstRow, int64_t rowCount, Value firstColumn,
                    int64_t vectorCount) {
   this->firstRow = firstRow;
+  this->firstColumn = firstColumn;
   this->vectorCount = vectorCount;
   endRow = firstRow + rowCount;
-  columns = b.from(tile.rhs.base, b.add(tile.rhs.offset, b.index(firstColumn)));
-  SmallVector<Value> sums = initialSums(firstColumn);
+  columns = b.from(tile.rhs.base, b.add(tile.rhs.offset, firstColumn));
+  SmallVector<Value> sums = initialSums();
   sums = tile.lhsRuns ? accumulateRuns(sums) : accumulateRows(sums);
   for (size_t s = 0; s < sums.size(); ++s) {
     int64_t row = firstRow + s / vectorCount;
-    int64_t column = firstColumn + s % vectorCount * lanes;
-    b.store(sums[s], tile.into, sumPosition(tile.intoOffset, row, column));
+    b.store(sums[s], tile.into,
+            sumPosition(tile.intoOffset, row, s % vectorCount));
   }
 }
 
@@ -193,6 +194,8 @@ SmallVector<Value> SubTile::accumulate(const Rows &rows, Value shift,
       b.loop(from, whole, stride, sums, [&](Value first, ValueRange carried) {
         return steps(first, unroll, carried);
       });
+  if (tile.depthMultiple % unroll == 0)
+    return most;
   return b.loop(whole, to, b.index(1), most,
                 [&](Value first, ValueRange carried) {
                   return steps(first, 1, carried);
@@ -247,8 +250,13 @@ void tcc::cpu::emitTile(KernelBuilder &b, const MatrixTile &tile,
   vectorStep = std::min(vectorStep, vectors);
   int64_t rowStep = sums / vectorStep;
   SubTile part(b, tile, arithmetic, unit);
-  for (int64_t v = 0; v < vectors; v += vectorStep)
+  auto emitColumns = [&](Value first, int64_t vectorCount) {
     for (int64_t row = 0; row < tile.rows; row += rowStep)
-      part.emit(row, std::min(rowStep, tile.rows - row), v * lanes,
-                std::min(vectorStep, vectors - v));
+      part.emit(row, std::min(rowStep, tile.rows - row), first, vectorCount);
+  };
+  int64_t whole = vectors / vectorStep * vectorStep;
+  b.loop(b.index(0), b.index(whole * lanes), b.index(vectorStep * lanes),
+         [&](Value first) { emitColumns(first, vectorStep); });
+  if (whole < vectors)
+    emitColumns(b.index(whole * lanes), vectors - whole);
 }

@@ -92,9 +92,10 @@ struct MatrixTile {
   PanelView lhs, rhs;   // standing at the tile's first k
   RowRuns lhsRuns = {}; // instead of lhs, if set
   int64_t runLength = 0;
-  RunFilter skipsRun = {}; // if set
-  Value k = {};            // the first, where there are runs
-  Value depth;             // number of k
+  RunFilter skipsRun = {};   // if set
+  Value k = {};              // the first, where there are runs
+  Value depth;               // number of k
+  int64_t depthMultiple = 1; // depth, k and runLength are multiples of it
   int64_t rows;
   int64_t columns;    // <= kPanelColumns
   int64_t unroll;     // see Blocking

@@ -1,13 +1,14 @@
 // RUN: tcc-opt %s --tcc-lower-kernels | FileCheck %s
 
-// While a tile is summed, the lines come that finish it: of each row 64 elements
-// of the residual and of the result; but not the bias, which all rows share.
+// While a tile is summed, the lines come that finish it: in a loop over its rows 64
+// elements of the residual and of the result; but not the bias, which all rows share.
 // In the loop over k the next rows of the left operand are fetched like the next
 // panel of the right one: two of four k reach another line of either.
 // CHECK-LABEL: func.func @residual(
 // CHECK-COUNT-4:  hint = 3 : i32, rw = 0
 // CHECK-NOT:      rw = 0
 // CHECK-COUNT-4:  hint = 3 : i32, rw = 1
+// CHECK-NOT:      hint = 3
 // CHECK:          scf.for {{.*}} -> (vector<16xf32>
 // CHECK-COUNT-4:  hint = 2
 // CHECK-NOT:      hint = 2
