@@ -57,7 +57,7 @@ static std::optional<Tiling> getTiling(TransposeOp op) {
   Extents extents = getExtents(op.getResult());
   if (last > 1 && permutation[last] == last) {
     int64_t bytes = getStorageBytes(getElementTypeOrSelf(op.getType()));
-    unit = getConstant(extents[last]).value_or(kMaxUnitBytes);
+    unit = getConstant(extents[last]).value_or(0);
     if (!llvm::isPowerOf2_64(unit) || unit * bytes > kMaxUnitBytes)
       return std::nullopt;
     --last;
