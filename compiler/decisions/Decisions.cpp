@@ -2,6 +2,7 @@
 
 #include "dialects/graph/NodeNames.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Threading.h"
 #include <deque>

@@ -8,12 +8,15 @@
 #ifndef TCC_COMPILER_DECISIONS_DECISIONS_H
 #define TCC_COMPILER_DECISIONS_DECISIONS_H
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/ArrayRef.h"
 #include <string>
 #include <utility>
 #include <vector>
+
+namespace mlir::func {
+class FuncOp;
+}
 
 namespace tcc {
 
@@ -56,8 +59,8 @@ private:
   std::vector<Decision> decisions;
 };
 
-/// Calls `work` for each function of `module`, for several at once: it may look
-/// at its own function only, and record decisions about it. They are written in
+/// Calls `work` for each function of `module`, for several at once: it may
+/// change its own function alone, and record decisions. These are written in
 /// the order of the functions.
 mlir::LogicalResult forEachFunction(
     mlir::ModuleOp module, llvm::StringRef pass,
