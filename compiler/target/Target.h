@@ -54,9 +54,6 @@ struct TargetCapabilities {
   bool sumsInChains = false;
   /// Ranks add gradients up in one order, whatever their number.
   bool hasExactSums = false;
-  /// Elementwise kernels are as fast where the number of elements is known only
-  /// when they are launched.
-  bool sharesElementwise = false;
   /// The most bytes that an access of a kernel moves; 1: alignment of buffers
   /// does not count.
   int64_t accessBytes = 1;
@@ -82,6 +79,14 @@ public:
 
   virtual void addPasses(mlir::OpPassManager & /*pm*/,
                          TargetStage /*stage*/) const {}
+
+  /// Up to which extent the loops of a kernel of the kind are a matter of its
+  /// code. Longer ones are as fast where they are known only at a launch, if
+  /// they walk along memory. Nullopt: all matter.
+  virtual std::optional<int64_t>
+  getFixedExtent(graph::KernelKind /*kind*/) const {
+    return std::nullopt;
+  }
 
   /// Whether it has kernels of the kind; ops of another are decomposed.
   virtual bool hasKernels(graph::KernelKind /*kind*/) const { return true; }

@@ -1,5 +1,6 @@
 #include "dialects/exec/KernelHash.h"
 
+#include "mlir/IR/OperationSupport.h"
 #include "llvm/Support/xxhash.h"
 
 using namespace mlir;
@@ -16,6 +17,14 @@ std::string hashOf(KernelOp kernel) {
       {reinterpret_cast<const uint8_t *>(text.data()), text.size()});
   return llvm::utohexstr(hash.high64, /*LowerCase=*/true, /*Width=*/16) +
          llvm::utohexstr(hash.low64, /*LowerCase=*/true, /*Width=*/16);
+}
+
+bool isEqual(KernelOp lhs, KernelOp rhs) {
+  return lhs.getTargetAttr() == rhs.getTargetAttr() &&
+         lhs.getSymbolsAttr() == rhs.getSymbolsAttr() &&
+         OperationEquivalence::isRegionEquivalentTo(
+             &lhs.getBody(), &rhs.getBody(),
+             OperationEquivalence::IgnoreLocations);
 }
 
 } // namespace tcc::exec

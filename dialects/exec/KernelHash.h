@@ -12,6 +12,10 @@ namespace tcc::exec {
 /// text.
 std::string hashOf(KernelOp kernel);
 
+/// Whether two kernels are the same whatever their names: they have equal
+/// bodies but for locations, symbols and place.
+bool isEqual(KernelOp lhs, KernelOp rhs);
+
 } // namespace tcc::exec
 
 #endif // TCC_DIALECTS_EXEC_KERNELHASH_H

@@ -1,9 +1,11 @@
 #include "compiler/codegen/cpu/CpuTarget.h"
 
 #include "compiler/codegen/cpu/kernels/KernelEmitter.h"
+#include "compiler/codegen/cpu/kernels/PointwisePlan.h"
 #include "compiler/codegen/cpu/object/EmitObjects.h"
 #include "compiler/codegen/cpu/object/ObjectEmitter.h"
 #include "compiler/codegen/region/RegionFrame.h"
+#include "compiler/codegen/region/RowPlan.h"
 #include "compiler/passes/graph/Passes.h"
 #include "tcc/compiler.h"
 
@@ -45,6 +47,7 @@ public:
   }
   const Machine &getMachine() const override;
   const TargetCapabilities &getCapabilities() const override;
+  std::optional<int64_t> getFixedExtent(graph::KernelKind kind) const override;
   void registerDialects(DialectRegistry &registry) const override {
     registerCodeEmission(registry);
   }
@@ -157,10 +160,20 @@ const TargetCapabilities &CpuTarget::getCapabilities() const {
       .readsGatheredBatches = true,
       .sumsInChains = true,
       .hasExactSums = true,
-      .sharesElementwise = true,
       .bucketBytes = int64_t(1) << 20,
   };
   return capabilities;
+}
+
+std::optional<int64_t> CpuTarget::getFixedExtent(graph::KernelKind kind) const {
+  switch (kind) {
+  case graph::KernelKind::pointwise:
+    return kTile;
+  case graph::KernelKind::row: // shorter ones are not reduced in lanes
+    return codegen::kLanes;
+  default:
+    return std::nullopt;
+  }
 }
 
 void CpuTarget::addPasses(OpPassManager &pm, TargetStage stage) const {

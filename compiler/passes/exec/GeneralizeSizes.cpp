@@ -1,8 +1,10 @@
-//===- GeneralizeSizes.cpp - Elementwise kernels of any size --------------===//
+//===- GeneralizeSizes.cpp - Kernels of several sizes ---------------------===//
 #include "compiler/passes/exec/Passes.h"
+#include "compiler/passes/exec/SizeFamilies.h"
 #include "compiler/target/Target.h"
-#include "dialects/exec/ExecOps.h"
 
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -96,10 +98,10 @@ static bool hasSizes(Operation &op) {
 
 /// Gives the kernel's tensors of several elements one symbolic axis. How many
 /// elements they had; nullopt, and nothing is done, if it cannot.
-static std::optional<int64_t> generalize(KernelOp kernel, ArrayAttr symbols) {
+static std::optional<int64_t> generalize(KernelOp kernel) {
   auto fused = cast<FusedOp>(kernel.getComputation());
   if (fused.getKind() != KernelKind::pointwise ||
-      !getTarget(kernel).getCapabilities().sharesElementwise)
+      !getTarget(kernel).getFixedExtent(KernelKind::pointwise))
     return std::nullopt;
   SmallVector<Value> tensors = listTensors(kernel);
   std::optional<Shape> shape = findShape(tensors);
@@ -108,29 +110,79 @@ static std::optional<int64_t> generalize(KernelOp kernel, ArrayAttr symbols) {
       llvm::any_of(body, hasSizes))
     return std::nullopt;
   int64_t elements = ShapedType::getNumElements(*shape);
-  AffineExpr extent = getAffineSymbolExpr(0, kernel.getContext());
+  MLIRContext *context = kernel.getContext();
+  AffineExpr extent = getAffineSymbolExpr(0, context);
   for (Value tensor : tensors)
     if (!hasOneElement(tensor))
       tensor.setType(
           makeTensorType(extent, getElementTypeOrSelf(tensor.getType())));
-  kernel.setSymbolsAttr(symbols);
+  auto symbol = SymbolAttr::get(context, StringAttr::get(context, "elements"),
+                                1, kMostElements, 1);
+  kernel.setSymbolsAttr(ArrayAttr::get(context, {symbol}));
   return elements;
 }
 
+static bool areLoopsInOrder(AffineMap map) {
+  int64_t last = -1;
+  return map && llvm::all_of(map.getResults(), [&](AffineExpr index) {
+           auto loop = dyn_cast<AffineDimExpr>(index);
+           if (!loop)
+             return isa<AffineConstantExpr>(index);
+           return int64_t(loop.getPosition()) >
+                  std::exchange(last, loop.getPosition());
+         });
+}
+
+/// Whether loops over op's operands and results walk along memory, and what it
+/// computes of an element is the same for all sizes.
+static bool walksInOrder(Operation &op) {
+  if (isElementwise(op))
+    return true;
+  auto loops = dyn_cast<IterationOpInterface>(op);
+  if (!loops || isa<DecomposableOpInterface>(op))
+    return false;
+  return llvm::all_of(llvm::seq(op.getNumOperands()),
+                      [&](unsigned i) {
+                        return areLoopsInOrder(loops.getOperandMap(i));
+                      }) &&
+         llvm::all_of(llvm::seq(op.getNumResults()), [&](unsigned i) {
+           return areLoopsInOrder(loops.getResultMap(i));
+         });
+}
+
+/// As of Target; nullopt too where loops do not walk along memory.
+static std::optional<int64_t> getFixedExtent(KernelOp kernel) {
+  auto fused = cast<FusedOp>(kernel.getComputation());
+  if (!llvm::all_of(fused.getBody().front(), walksInOrder))
+    return std::nullopt;
+  return getTarget(kernel).getFixedExtent(fused.getKind());
+}
+
+/// Whether ops and target take a kernel with the symbols that it has now.
+static bool isPossible(KernelOp kernel) {
+  ScopedDiagnosticHandler silence(kernel.getContext(), [](Diagnostic &) {});
+  auto fused = cast<FusedOp>(kernel.getComputation());
+  return succeeded(verify(kernel)) && succeeded(getTarget(kernel).plan(fused));
+}
+
 void GeneralizeSizesPass::runOnOperation() {
-  MLIRContext *context = &getContext();
-  auto symbol = SymbolAttr::get(context, StringAttr::get(context, "elements"),
-                                1, kMostElements, 1);
-  auto symbols = ArrayAttr::get(context, {symbol});
-  llvm::StringMap<int64_t> elements;
-  for (auto kernel : getOperation().getOps<KernelOp>())
-    if (std::optional<int64_t> count = generalize(kernel, symbols))
-      elements[kernel.getSymName()] = *count;
-  getOperation().walk([&](LaunchOp launch) {
-    auto found = elements.find(launch.getKernel());
-    if (found != elements.end())
-      launch.setBindings(
-          makeSizeMap(getAffineConstantExpr(found->second, context), context));
+  ModuleOp module = getOperation();
+  llvm::StringMap<Sizes> bindings; // by kernel
+  for (auto kernel : module.getOps<KernelOp>())
+    if (std::optional<int64_t> elements = generalize(kernel))
+      bindings[kernel.getSymName()] = {*elements};
+  for (const SizeFamily &family : findSizeFamilies(module, getFixedExtent))
+    for (const Sizes &values : shareBody(family, isPossible))
+      for (auto [kernel, value] : llvm::zip_equal(family.kernels, values))
+        bindings[KernelOp(kernel).getSymName()].push_back(value);
+  module.walk([&](LaunchOp launch) {
+    auto found = bindings.find(launch.getKernel());
+    if (found == bindings.end())
+      return;
+    auto values = llvm::map_to_vector(found->second, [&](int64_t value) {
+      return getAffineConstantExpr(value, &getContext());
+    });
+    launch.setBindings(makeSizeMap(values, &getContext()));
   });
 }
 

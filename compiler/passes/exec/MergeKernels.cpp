@@ -3,7 +3,6 @@
 #include "dialects/exec/ExecOps.h"
 #include "dialects/exec/KernelHash.h"
 
-#include "mlir/IR/OperationSupport.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -20,17 +19,6 @@ namespace {
 struct MergeKernelsPass : impl::MergeKernelsPassBase<MergeKernelsPass> {
   void runOnOperation() override;
 };
-
-constexpr auto kFlags = OperationEquivalence::IgnoreLocations;
-
-/// Two kernels are equal if their bodies are, whatever their names, and they
-/// run in one place.
-bool isEqual(KernelOp lhs, KernelOp rhs) {
-  return lhs.getTargetAttr() == rhs.getTargetAttr() &&
-         lhs.getSymbolsAttr() == rhs.getSymbolsAttr() &&
-         OperationEquivalence::isRegionEquivalentTo(&lhs.getBody(),
-                                                    &rhs.getBody(), kFlags);
-}
 
 } // namespace
 

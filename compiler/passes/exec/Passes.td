@@ -137,19 +137,25 @@ def AddCandidatesPass : TccExecPass<"add-candidates"> {
 }
 
 def GeneralizeSizesPass : TccExecPass<"generalize-sizes"> {
-  let summary = "elementwise kernels for any number of elements";
+  let summary = "one kernel for several sizes";
   let description = [{
     Where all tensors of a pointwise kernel have one static shape, or one element,
     the shape becomes one axis whose extent is a symbol of the kernel's own, which
     launches bind: kernels that differ in their shapes alone are then equal, as those
-    that update parameters are. For targets that compute them as fast so.
+    that update parameters are. Other kernels whose loops walk along memory get
+    symbols for large sizes, if they differ in nothing else (SizeFamilies.h). For
+    targets that compute them as fast so (`Target::getFixedExtent`).
 
     ```mlir
     exec.kernel @k0 { relu tensor<4x8xf32> }   exec.kernel @k1 { relu tensor<6xf32> }
     exec.launch @k0 ...                        exec.launch @k1 ...
+    exec.kernel @k2 { sums tensor<40x96xf32> } exec.kernel @k3 { sums tensor<40x128xf32> }
+    exec.launch @k2 ...                        exec.launch @k3 ...
     // becomes
     exec.kernel @k0 attributes {symbols = [n]} { relu tensor<n x f32> } // @k1, too
     exec.launch @k0 ... {bindings = 32}        exec.launch @k1 ... {bindings = 6}
+    exec.kernel @k2 attributes {symbols = [n]} { sums tensor<40 x (32 * n) x f32> } // @k3, too
+    exec.launch @k2 ... {bindings = 3}         exec.launch @k3 ... {bindings = 4}
     ```
   }];
   let dependentDialects = ["::tcc::exec::ExecDialect",

@@ -141,6 +141,8 @@ FailureOr<TaskPlan> planRowKernel(FusedOp region,
   if (!hasReductions(region))
     return planPointwiseKernel(region, symbols);
   RowPlan plan = planRows(region, symbols);
+  if (plan.hasPanels() && !llvm::all_of(plan.getPanelRowExtents(), getConstant))
+    return region.emitOpError("has panels of any number of rows");
   return TaskPlan{plan.getTasks(), plan.scratchBytes};
 }
 
