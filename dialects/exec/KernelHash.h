@@ -12,8 +12,8 @@ namespace tcc::exec {
 /// text.
 std::string hashOf(KernelOp kernel);
 
-/// Whether two kernels are the same whatever their names: they have equal
-/// bodies but for locations, symbols and place.
+/// Whether two kernels are the same whatever their names and locations: equal
+/// bodies, the same symbols, and one place to run in.
 bool isEqual(KernelOp lhs, KernelOp rhs);
 
 } // namespace tcc::exec
