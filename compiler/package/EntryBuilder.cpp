@@ -2,6 +2,7 @@
 #include "compiler/package/Enums.h"
 #include "dialects/exec/Commands.h"
 #include "dialects/graph/NodeNames.h"
+#include "dialects/graph/Phases.h"
 #include "dialects/graph/Shape.h"
 #include "runtime/package/Names.h"
 
@@ -177,9 +178,17 @@ EntryBuilder::Action EntryBuilder::buildLaunch(exec::LaunchOp op) {
     names.push_back(fbb.CreateSharedString(name.data(), name.size()));
   auto nodes = fbb.CreateVector(names);
   auto candidates = buildCandidates(op);
+  format::Phase phase = getPhase(op.getLoc()).value_or(format::Phase::forward);
+  NodeOrigin origin = getOrigin(op.getLoc());
+  auto share = [&](StringRef text) {
+    return text.empty() ? Offset<flatbuffers::String>()
+                        : fbb.CreateSharedString(text.data(), text.size());
+  };
+  auto operation = share(origin.op), module = share(origin.module);
   auto launch = format::CreateLaunch(
       fbb, kernels.at(op.getKernelAttr().getAttr()), buffersVector, sizesVector,
-      tasks, bool(op.getFault()), node, flops, bytes, nodes, candidates);
+      tasks, bool(op.getFault()), node, flops, bytes, nodes, candidates, phase,
+      operation, module);
   return {format::Action::Launch, launch.Union()};
 }
 

@@ -18,6 +18,7 @@ using namespace mlir;
 using namespace tcc::graph;
 using tcc::format::EntryKind;
 using tcc::format::Metric;
+using tcc::format::Phase;
 
 namespace tcc::train {
 
@@ -168,9 +169,11 @@ StepBuilder::emitBatch(StepFunction &step, uint16_t variant, bool hasRanks) {
   FailureOr<LossGradients> start = emitLossGradients(step, forward);
   if (failed(start))
     return failure();
+  step.endPhase(Phase::forward);
   auto parameters = emitGradients(step, *start);
   if (failed(parameters) || !problems.empty())
     return failure();
+  step.endPhase(Phase::backward);
   return BatchGradients{std::move(forward), start->loss,
                         std::move(*parameters)};
 }
@@ -233,6 +236,7 @@ LogicalResult StepBuilder::buildTrainStep(uint16_t variant) {
   writeStatistics(step, batch->forward,
                   cast<TypedValue<RankedTensorType>>(metrics.isVoid));
   addMetrics(step, metrics);
+  step.endPhase(Phase::optimizer);
   step.finish();
   return success();
 }
@@ -272,6 +276,7 @@ LogicalResult StepBuilder::buildAccumulateStep(uint16_t variant) {
   writeStatistics(
       step, batch->forward,
       cast<TypedValue<RankedTensorType>>(emitter.emit<OrOp>(isFaulty, isBad)));
+  step.endPhase(Phase::backward);
   step.finish();
   return success();
 }
@@ -292,6 +297,7 @@ void StepBuilder::buildApply() {
     clear(getGradient(parameter.traits.name));
   clear(format::variableOf(StepField::loss));
   clear(format::variableOf(StepField::count));
+  step.endPhase(Phase::optimizer);
   step.finish();
 }
 

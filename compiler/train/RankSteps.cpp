@@ -9,6 +9,7 @@
 using namespace mlir;
 using namespace tcc::graph;
 using tcc::format::EntryKind;
+using tcc::format::Phase;
 
 namespace tcc::train {
 
@@ -139,6 +140,7 @@ LogicalResult StepBuilder::buildReduceStep(uint16_t variant) {
   Metrics metrics = emitUpdateOfAll(step, std::move(values));
   writeStatistics(step, batch->forward,
                   cast<TypedValue<RankedTensorType>>(metrics.isVoid));
+  step.endPhase(Phase::optimizer);
   step.finish();
   return success();
 }
@@ -149,6 +151,7 @@ void StepBuilder::buildReduceApply() {
   for (const std::string &name : listSums())
     values[name] = step.read(name);
   emitUpdateOfAll(step, std::move(values));
+  step.endPhase(Phase::optimizer);
   step.finish();
 }
 

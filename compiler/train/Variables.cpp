@@ -1,5 +1,6 @@
 #include "compiler/train/Variables.h"
 
+#include "dialects/graph/Phases.h"
 #include "dialects/graph/ops/TensorEmitter.h"
 
 using namespace mlir;
@@ -147,6 +148,20 @@ void StepFunction::write(StringRef name, Value value) {
   const Variable &variable = table.get(name);
   assert(value.getType() == variable.type && "a value of another type");
   results[variable.name] = value;
+}
+
+/// Gradients have the locations of the ops that they are of, phase included.
+/// What is emitted between ops of earlier phases has none yet.
+void StepFunction::endPhase(format::Phase phase) {
+  bool isNew = !phaseEnd;
+  for (Operation &op : getBody()) {
+    if (isNew || !getPhase(op.getLoc()))
+      op.walk([&](Operation *inner) {
+        inner->setLoc(withPhase(inner->getLoc(), phase));
+      });
+    isNew |= &op == phaseEnd;
+  }
+  phaseEnd = getBody().empty() ? nullptr : &getBody().back();
 }
 
 void StepFunction::finish() {

@@ -113,6 +113,9 @@ public:
   /// The variable whose value of the call `value` is, if it is one.
   std::optional<llvm::StringRef> findName(mlir::Value value) const;
 
+  /// The ops that were emitted since the last call are of the phase.
+  void endPhase(format::Phase phase);
+
   /// Ends the function: variables that were read become its last arguments,
   /// those that were written its last results.
   void finish();
@@ -126,6 +129,7 @@ private:
   const VariableTable &table;
   mlir::func::FuncOp function;
   mlir::OpBuilder builder;
+  mlir::Operation *phaseEnd = nullptr; ///< the last op that has a phase
   std::vector<Output> outputs;
   llvm::MapVector<llvm::StringRef, mlir::Value> arguments, results;
   llvm::StringMap<mlir::Value> casts;

@@ -6,16 +6,42 @@ using namespace mlir;
 
 namespace tcc {
 
-std::string getNodeName(Operation *op) {
-  std::string name;
-  op->getLoc()->walk([&](Location location) {
-    auto named = dyn_cast<NameLoc>(location);
-    if (!named)
-      return WalkResult::advance();
-    name = named.getName().str();
-    return WalkResult::interrupt();
+NameLoc makeNodeLocation(MLIRContext *context, const NodeOrigin &origin) {
+  Location location = UnknownLoc::get(context);
+  auto name = [&](StringRef part) {
+    return NameLoc::get(StringAttr::get(context, part), location);
+  };
+  if (!origin.module.empty())
+    location = name(origin.module);
+  location = name(origin.op);
+  return name(origin.name);
+}
+
+/// The location of the first node that is named there, or null.
+static NameLoc findNode(Location location) {
+  NameLoc found;
+  location->walk([&](Location part) {
+    found = dyn_cast<NameLoc>(part);
+    return found ? WalkResult::interrupt() : WalkResult::advance();
   });
-  return name.empty() ? op->getName().getStringRef().str() : name;
+  return found;
+}
+
+NodeOrigin getOrigin(Location location) {
+  NodeOrigin origin;
+  NameLoc part = findNode(location);
+  for (StringRef *text : {&origin.name, &origin.op, &origin.module}) {
+    if (!part)
+      break;
+    *text = part.getName().getValue();
+    part = dyn_cast<NameLoc>(part.getChildLoc());
+  }
+  return origin;
+}
+
+std::string getNodeName(Operation *op) {
+  NameLoc node = findNode(op->getLoc());
+  return node ? node.getName().str() : op->getName().getStringRef().str();
 }
 
 llvm::SetVector<StringRef> getNodeNames(Location location) {

@@ -1,7 +1,8 @@
 //===- NodeNames.h - Nodes of the model that an op came from ----*- C++ -*-===//
 //
 // A node's name is a NameLoc in the location of each op that it became; ops
-// that were fused have the names of all of them.
+// that were fused have the names of all of them. Its children are a NameLoc of
+// the operator that the model has there, and of that one a NameLoc of the module.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_DIALECTS_GRAPH_NODENAMES_H
@@ -12,6 +13,19 @@
 #include <string>
 
 namespace tcc {
+
+/// What a model says of a node.
+struct NodeOrigin {
+  llvm::StringRef name;
+  llvm::StringRef op;     ///< its operator, as "Conv" or "aten.conv2d"
+  llvm::StringRef module; ///< the path of its module, as "layers.0"; may be ""
+};
+
+/// The location of the ops of a node.
+mlir::NameLoc makeNodeLocation(mlir::MLIRContext *context,
+                               const NodeOrigin &origin);
+/// The first node that `location` names; what it does not say is "".
+NodeOrigin getOrigin(mlir::Location location);
 
 /// The model's name of the node that `op` came from: the first name in its
 /// location, else the name of the op.

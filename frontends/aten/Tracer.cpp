@@ -1,5 +1,6 @@
 #include "frontends/aten/Tracer.h"
 
+#include "dialects/graph/NodeNames.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -244,7 +245,10 @@ std::optional<Item> Tracer::run(const Request &request) {
     return std::nullopt;
   }
   site = request.site.empty() ? request.node : request.site;
-  auto loc = NameLoc::get(builder.getStringAttr(request.node));
+  std::string op = ("aten." + name).str();
+  auto loc = makeNodeLocation(
+      builder.getContext(),
+      {.name = request.node, .op = op, .module = request.site});
   Call call(*this, overload->schema, arguments, loc);
   overload->row->import(call);
   if (!call.hasFailed() && isInPlace) {

@@ -1,5 +1,6 @@
 #include "frontends/onnx/GraphImporter.h"
 
+#include "dialects/graph/NodeNames.h"
 #include "frontends/onnx/Ops.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringSet.h"
@@ -282,7 +283,10 @@ void GraphImporter::runNode(const onnx::NodeProto &proto, Scope &scope,
   int64_t version = scope.versions->lookup(domain);
   const OpRow *row = findOp(domain, proto.op_type(), version);
   std::string name = scope.path + getNodeName(proto);
-  auto loc = NameLoc::get(StringAttr::get(builder.getContext(), name));
+  std::string module = getModulePath(proto);
+  auto loc = makeNodeLocation(
+      builder.getContext(),
+      {.name = name, .op = proto.op_type(), .module = module});
   size_t problemCount = problems.get().size();
   Node node(*this, proto, std::move(attributes), version, inputs, loc);
   if (depth >= kMaxDepth)

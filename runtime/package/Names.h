@@ -22,6 +22,7 @@ inline std::string nameOf(EntryKind kind, uint16_t variant) {
 struct Entry;
 std::string nameOf(const Entry &entry);
 
+inline const char *nameOf(Phase phase) { return EnumNamePhase(phase); }
 inline const char *nameOf(VariableKind kind) {
   return EnumNameVariableKind(kind);
 }

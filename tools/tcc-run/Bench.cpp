@@ -101,6 +101,14 @@ static void printTimes(const std::vector<double> &times,
               percentile(times, 0.99), times.size(), context.threads());
 }
 
+/// What the runtime itself takes, after the tables of a profile.
+static void printBetween(const Profile &profile) {
+  double all = double(profile.nanoseconds);
+  double between = std::max(all - profile.inLaunches(), 0.0);
+  std::printf("%.4f ms the run, of them %.4f (%.2f %%) between kernels\n",
+              all * 1e-6, between * 1e-6, 100 * between / all);
+}
+
 /// What `percentile` gives of seconds, in milliseconds.
 static double milliseconds(const DataTimes &times, double fraction) {
   return 1e3 * percentile(times.seconds, fraction);
@@ -159,7 +167,7 @@ int tools::benchCommand(const BenchOptions &options) {
   auto document = describeTimes(*times, context);
   if (!options.running.json && !options.running.quiet)
     printTimes(*times, context);
-  Result<RunProfile> profile = RunProfile();
+  Result<Profile> profile = Profile();
   if (options.profile)
     profile = profileRuns(context, std::min(times->size(), kMaxProfiledRuns));
   if (!profile.ok())
@@ -174,7 +182,9 @@ int tools::benchCommand(const BenchOptions &options) {
     printJson(document);
     return 0;
   }
-  if (options.profile)
+  if (options.profile) {
     printProfile(context, *profile);
+    printBetween(*profile);
+  }
   return 0;
 }

@@ -3,71 +3,61 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <unordered_map>
+#include <functional>
+#include <tuple>
 
 using namespace tcc;
 using namespace tcc::tools;
 using namespace tcc::runtime;
 
-uint64_t RunProfile::inLaunches() const {
-  uint64_t sum = 0;
-  for (const Row &row : rows)
-    sum += row.nanoseconds;
-  return sum;
+double Profile::inLaunches() const {
+  int64_t sum = 0;
+  for (const LaunchTime &launch : launches)
+    sum += launch.nanoseconds;
+  return double(sum) / double(runs);
 }
 
-double RunProfile::shareOf(const Row &row) const {
-  if (row.nanoseconds == 0)
+double Profile::shareOf(const LaunchTime &launch) const {
+  if (launch.nanoseconds == 0 || roofline.flops <= 0)
     return 0;
-  double least = row.flops / roofline.flops;
+  double least = double(launch.flops) / roofline.flops;
   if (roofline.bytes > 0)
-    least = std::max(least, row.bytes / roofline.bytes);
-  return least / row.nanoseconds;
+    least = std::max(least, double(launch.bytes) / roofline.bytes);
+  return least / double(launch.nanoseconds);
 }
 
-/// The launches of a run, most expensive first.
-static std::vector<RunProfile::Row> listRows(const Walker &walker,
-                                             const Trace::Reading &reading) {
-  std::unordered_map<const format::Launch *, RunProfile::Row> rows;
-  for (const TraceEvent &event : reading.events) {
-    const format::Launch *launch =
-        walker.command(event.command).action_as_Launch();
-    if (!launch)
-      continue;
-    RunProfile::Row &row = rows[launch];
-    row.launch = launch;
-    row.nanoseconds += event.end - event.begin;
-    ++row.calls;
-    row.flops += std::max<int64_t>(event.flops, 0);
-    row.bytes += std::max<int64_t>(event.bytes, 0);
-  }
-  std::vector<RunProfile::Row> sorted;
-  for (const auto &[launch, row] : rows)
-    sorted.push_back(row);
-  std::sort(sorted.begin(), sorted.end(), [](const auto &a, const auto &b) {
-    return a.nanoseconds > b.nanoseconds;
-  });
-  return sorted;
+void Profile::measureRoofline(const Context &context) {
+  if (!context.executable().device().isHost())
+    return;
+  int64_t bytes = 0;
+  for (const LaunchTime &launch : launches)
+    bytes += launch.bytes;
+  roofline = tools::measureRoofline(context.threads(), uint64_t(bytes) / runs);
 }
+
+//===----------------------------------------------------------------------===//
+// Runs
+//===----------------------------------------------------------------------===//
 
 /// A run that is traced, once the device replays what it can. `lost` is how
 /// many events the trace had no room for.
-static Status profileRun(Context &context, Trace &trace, RunProfile &profile,
+static Status profileRun(Context &context, Trace &trace, Profile &profile,
                          uint64_t &lost) {
   auto start = std::chrono::steady_clock::now();
   if (Status status = context.run(); !status.ok())
     return status;
   auto spent = std::chrono::steady_clock::now() - start;
   profile.nanoseconds = std::chrono::nanoseconds(spent).count();
-  Trace::Reading reading = trace.take();
-  profile.rows = listRows(context.walker(), reading);
-  lost = reading.lost;
+  LaunchTimes times;
+  times.add({&context, trace.take()});
+  profile.launches = times.list();
+  lost = times.lost();
   return Status();
 }
 
 /// Returns how many events a run lost: it was the last one then.
 static Result<uint64_t> traceRuns(Context &context, size_t capacity,
-                                  std::span<RunProfile> profiles) {
+                                  std::span<Profile> profiles) {
   Stream &stream = context.walker().getStream();
   Trace trace(stream.laneCount(), capacity);
   uint64_t lost = 0;
@@ -81,8 +71,8 @@ static Result<uint64_t> traceRuns(Context &context, size_t capacity,
   return lost;
 }
 
-Result<RunProfile> tools::profileRuns(Context &context, size_t runs) {
-  std::vector<RunProfile> profiles(runs);
+Result<Profile> tools::profileRuns(Context &context, size_t runs) {
+  std::vector<Profile> profiles(runs);
   size_t capacity = Trace::kCapacity;
   Result<uint64_t> lost = traceRuns(context, capacity, profiles);
   while (lost.ok() && *lost > 0) // it is as long as the run is then
@@ -90,15 +80,67 @@ Result<RunProfile> tools::profileRuns(Context &context, size_t runs) {
   if (!lost.ok())
     return lost.takeStatus();
   auto median = profiles.begin() + runs / 2;
-  std::nth_element(profiles.begin(), median, profiles.end(),
-                   [](const RunProfile &a, const RunProfile &b) {
-                     return a.nanoseconds < b.nanoseconds;
-                   });
-  uint64_t bytes = 0;
-  for (const RunProfile::Row &row : median->rows)
-    bytes += row.bytes;
-  median->roofline = measureRoofline(context.threads(), bytes);
+  std::ranges::nth_element(profiles, median, {}, &Profile::nanoseconds);
+  median->measureRoofline(context);
   return std::move(*median);
+}
+
+//===----------------------------------------------------------------------===//
+// Launches with something in common
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Sums over launches that have a name in common.
+struct Group {
+  std::string name;
+  LaunchTime sum;
+};
+
+} // namespace
+
+static std::string textOf(const flatbuffers::String *text) {
+  return text ? text->str() : "";
+}
+
+/// The groups, most expensive first.
+static std::vector<Group>
+group(const Profile &profile,
+      const std::function<std::string(const format::Launch &)> &nameOf) {
+  std::map<std::string, LaunchTime> sums;
+  for (const LaunchTime &launch : profile.launches) {
+    LaunchTime &sum = sums[nameOf(*launch.launch)];
+    sum.calls += launch.calls;
+    sum.nanoseconds += launch.nanoseconds;
+    sum.flops += launch.flops;
+    sum.bytes += launch.bytes;
+  }
+  std::vector<Group> groups;
+  for (const auto &[name, sum] : sums)
+    groups.push_back({name, sum});
+  std::ranges::sort(groups, [](const Group &a, const Group &b) {
+    return std::tie(b.sum.nanoseconds, a.name) <
+           std::tie(a.sum.nanoseconds, b.name);
+  });
+  return groups;
+}
+
+/// " (backward)": what is not of the forward part says so.
+static std::string describePhase(const format::Launch &launch) {
+  if (launch.phase() == format::Phase::forward)
+    return "";
+  return concat(" (", format::nameOf(launch.phase()), ")");
+}
+
+/// What is of no node of the model is the compiler's: "train_step".
+static std::string describeOp(const format::Launch &launch) {
+  std::string op = textOf(launch.op());
+  return (op.empty() ? textOf(launch.node()) : op) + describePhase(launch);
+}
+
+static std::string describeModule(const format::Launch &launch) {
+  std::string module = textOf(launch.module_());
+  return (module.empty() ? "-" : module) + describePhase(launch);
 }
 
 static std::string_view kernelOf(const Context &context,
@@ -126,40 +168,88 @@ static std::string listNodes(const format::Launch &launch) {
   return text;
 }
 
-void tools::printProfile(const Context &context, const RunProfile &profile) {
-  double all = profile.nanoseconds;
-  double between = std::max(all - profile.inLaunches(), 0.0);
-  std::printf("%10s %6s %6s %9s %8s %9s  %s\n", "ms", "%", "calls", "GFLOP/s",
-              "GB/s", "roofline", "kernel: nodes");
-  for (const RunProfile::Row &row : profile.rows)
-    std::printf("%10.4f %6.2f %6llu %9.2f %8.2f %8.0f%%  %s: %s\n",
-                row.nanoseconds * 1e-6, 100 * row.nanoseconds / all,
-                static_cast<unsigned long long>(row.calls),
-                double(row.flops) / row.nanoseconds,
-                double(row.bytes) / row.nanoseconds, 100 * profile.shareOf(row),
-                kernelOf(context, *row.launch).data(),
-                listNodes(*row.launch).c_str());
-  std::printf("%10.4f %6.2f %44s  between kernels\n", between * 1e-6,
-              100 * between / all, "");
-  std::printf("%10.4f ms the run; the roofline is %.1f GFLOP/s and, of as many "
-              "bytes as a run moves, %.1f GB/s\n",
-              all * 1e-6, profile.roofline.flops, profile.roofline.bytes);
+//===----------------------------------------------------------------------===//
+// Tables
+//===----------------------------------------------------------------------===//
+
+static void printHead(const Profile &profile, const char *of) {
+  std::printf("\n%10s %6s %8s %9s %8s", "ms", "%", "calls", "GFLOP/s", "GB/s");
+  if (profile.roofline.flops > 0)
+    std::printf(" %8s", "roofline");
+  std::printf("  %s\n", of);
 }
 
-void tools::describeProfile(const Context &context, const RunProfile &profile,
+static void printRow(const Profile &profile, const LaunchTime &row,
+                     const std::string &name) {
+  double runs = double(profile.runs), time = double(row.nanoseconds);
+  std::printf("%10.4f %6.2f %8.4g %9.2f %8.2f", time / runs * 1e-6,
+              100 * time / runs / double(profile.nanoseconds),
+              double(row.calls) / runs, double(row.flops) / time,
+              double(row.bytes) / time);
+  if (profile.roofline.flops > 0)
+    std::printf(" %7.0f%%", 100 * profile.shareOf(row));
+  std::printf("  %s\n", name.c_str());
+}
+
+/// The first rows of a table, and how many there are more.
+static void printRows(const Profile &profile, size_t count,
+                      const std::function<void(size_t)> &printOne) {
+  constexpr size_t kMaxRows = 30;
+  for (size_t i = 0; i < std::min(count, kMaxRows); ++i)
+    printOne(i);
+  if (count > kMaxRows)
+    std::printf("%10s %zu more: --json has all launches\n", "",
+                count - kMaxRows);
+}
+
+static void printGroups(const Profile &profile, const char *of,
+                        const std::vector<Group> &groups) {
+  printHead(profile, of);
+  printRows(profile, groups.size(), [&](size_t i) {
+    printRow(profile, groups[i].sum, groups[i].name);
+  });
+}
+
+static bool namesModules(const Profile &profile) {
+  return std::ranges::any_of(profile.launches, [](const LaunchTime &launch) {
+    return launch.launch->module_() != nullptr;
+  });
+}
+
+void tools::printProfile(const Context &context, const Profile &profile) {
+  printGroups(profile, "operator", group(profile, describeOp));
+  if (namesModules(profile))
+    printGroups(profile, "module", group(profile, describeModule));
+  printHead(profile, "kernel: nodes");
+  printRows(profile, profile.launches.size(), [&](size_t i) {
+    const format::Launch &launch = *profile.launches[i].launch;
+    printRow(profile, profile.launches[i],
+             concat(kernelOf(context, launch), describePhase(launch), ": ",
+                    listNodes(launch)));
+  });
+  if (profile.roofline.flops > 0)
+    std::printf("\nThe roofline is %.1f GFLOP/s and, of as many bytes as a run "
+                "moves, %.1f GB/s\n",
+                profile.roofline.flops, profile.roofline.bytes);
+}
+
+void tools::describeProfile(const Context &context, const Profile &profile,
                             nlohmann::ordered_json &document) {
-  document["profile_ms"] = profile.nanoseconds / 1e6;
+  double runs = double(profile.runs);
+  document["profile_ms"] = double(profile.nanoseconds) / 1e6;
   document["roofline_gflops"] = profile.roofline.flops;
   document["roofline_gbytes"] = profile.roofline.bytes;
   auto &list = document["profile"] = nlohmann::ordered_json::array();
-  for (const RunProfile::Row &row : profile.rows)
-    list.push_back(
-        {{"node", row.launch->node() ? row.launch->node()->str() : ""},
-         {"nodes", nodesOf(*row.launch)},
-         {"kernel", kernelOf(context, *row.launch)},
-         {"calls", row.calls},
-         {"ms", row.nanoseconds / 1e6},
-         {"flops", row.flops},
-         {"bytes", row.bytes},
-         {"roofline", profile.shareOf(row)}});
+  for (const LaunchTime &row : profile.launches)
+    list.push_back({{"node", textOf(row.launch->node())},
+                    {"nodes", nodesOf(*row.launch)},
+                    {"op", textOf(row.launch->op())},
+                    {"module", textOf(row.launch->module_())},
+                    {"phase", format::nameOf(row.launch->phase())},
+                    {"kernel", kernelOf(context, *row.launch)},
+                    {"calls", double(row.calls) / runs},
+                    {"ms", double(row.nanoseconds) / runs / 1e6},
+                    {"flops", double(row.flops) / runs},
+                    {"bytes", double(row.bytes) / runs},
+                    {"roofline", profile.shareOf(row)}});
 }

@@ -1,16 +1,11 @@
 #include "runtime/package/Digest.h"
 #include "runtime/train/Checkpoint.h"
 #include "runtime/train/Manifest.h"
-#include "tools/tcc-run/Checkpoints.h"
 #include "tools/tcc-run/FindRate.h"
 #include "tools/tcc-run/Json.h"
-#include "tools/tcc-run/MetricsLog.h"
-#include "tools/tcc-run/Plans.h"
-#include "tools/tcc-run/Ranks.h"
-#include "tools/tcc-run/Requests.h"
 #include "tools/tcc-run/Session.h"
-#include "tools/tcc-run/SkippedUpdates.h"
 #include "tools/tcc-run/TrainSession.h"
+#include "tools/tcc-run/Training.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -19,72 +14,6 @@
 using namespace tcc;
 using namespace tcc::tools;
 using namespace tcc::runtime;
-
-namespace {
-
-/// One run of `tcc-run train`.
-class Training {
-public:
-  /// The ranks outlive it.
-  Training(const TrainOptions &options, const Ranks &ranks)
-      : options(options), ranks(ranks), checkpoints(options.running.quiet),
-        requests(options.maxSeconds) {}
-
-  Status run();
-  /// The signal that ended it before its time, or 0.
-  int stoppedBy() const { return requests.stoppedBy(); }
-
-private:
-  using Clock = std::chrono::steady_clock;
-
-  bool goesOn() const { return options.resume || options.resumesIfAny; }
-  Status checkRun() const;
-  Status recordRun();
-  Status resume();
-  Status setSeed();
-  Status chooseLength();
-  Status compareRanks() const;
-  Status trainSteps();
-  Status readPlans();
-  SavingOptions makeSavingOptions() const;
-  bool isSaveDue(int64_t step) const;
-  int64_t getNextPause(int64_t step) const;
-  Status evaluate();
-  Status evaluateIfMissed();
-  Result<bool> answerBetween();
-  Status look();
-  void warn(const Status &status) const;
-  void sayWhatIsLost() const;
-  void warnOfNoTrace() const;
-  Status beginTrace();
-  Pace note(ProgressLine &line, Clock::time_point before);
-  void writeLog(const nlohmann::ordered_json &evaluation);
-  void explainSkipped();
-  Status returnFromSpike(int64_t &step);
-  Status finish();
-  nlohmann::ordered_json describeResult() const;
-  void printResult() const;
-  void noteEnd() const;
-
-  const TrainOptions &options;
-  const Ranks &ranks;
-  std::optional<Trace> trace; ///< outlives the session
-  std::unique_ptr<runtime::TrainingSession> session;
-  Checkpoints checkpoints; ///< of the session
-  std::optional<Batches> batches;
-  MetricsLog log;
-  std::optional<Pace> unlogged; ///< of the last update, until it has a line
-  std::optional<Updates> updates;
-  std::optional<SkippedUpdates> skipped;
-  std::optional<Rollback> rollback;
-  std::optional<Plans> plans; ///< once the session is open
-  std::optional<Evaluations> evaluations;
-  int64_t firstStep = 0, lastStep = 0;
-  PaceSum paces;
-  Requests requests; ///< heard where there is something to keep
-};
-
-} // namespace
 
 /// A run goes on with the package that it began with, and a new one begins
 /// where there is none.
@@ -228,180 +157,15 @@ void Training::sayWhatIsLost() const {
                  "give --checkpoint-dir or --export\n";
 }
 
-Pace Training::note(ProgressLine &line, Clock::time_point before) {
-  double elapsed = std::chrono::duration<double>(Clock::now() - before).count();
-  Pace pace = {.samplesPerSecond = double(updates->lastSampleCount()) / elapsed,
-               .exposed = updates->exposed(),
-               .dataWait = batches->takeWait()};
-  paces.add(pace, elapsed);
-  batches->warnOfSkipped(options.running.quiet);
-  if (std::string problem = takeCacheProblem(plans->data); !problem.empty())
-    warn(Status(Code::Io, problem));
-  line.update(session->metrics(), paces.average());
-  return pace;
-}
-
-/// A line of the update that was made last, before any checkpoint of it; once
-/// it has one, of the evaluation alone.
-void Training::writeLog(const nlohmann::ordered_json &evaluation) {
-  if (!unlogged)
-    return warn(log.writeAgain(session->stepCount(), evaluation));
-  unlogged->stall = checkpoints.takeStall();
-  warn(log.write(session->metrics(), *unlogged, evaluation));
-  unlogged.reset();
-}
-
-/// Where there was one, to the state before it, which is after update `step`.
-Status Training::returnFromSpike(int64_t &step) {
-  if (!rollback->hasSpike())
-    return Status();
-  Status status = rollback->goBack(options.running.quiet);
-  updates->beginAgain();
-  step = session->stepCount();
-  return status;
-}
-
-/// Between two updates.
-void Training::explainSkipped() {
-  std::string reason = skipped->explain();
-  if (reason.empty() || options.running.silent)
-    return;
-  std::string rank =
-      ranks.isFirst() ? "" : concat("rank ", session->rank(), ": ");
-  std::cerr << concat("tcc-run: ", rank, "warning: ", reason, "\n");
-}
-
 /// The first of several ranks says how long it waits for others.
 Status Training::beginTrace() {
   bool hasRanks = session->rankCount() > 1;
-  if (!ranks.isFirst() || (!hasRanks && options.traceFile.empty()))
+  bool keepsRuns = options.profile || !options.traceFile.empty();
+  if (!ranks.isFirst() || (!hasRanks && !keepsRuns))
     return Status();
   trace.emplace(session->stream().laneCount());
-  updates->trace(*trace, !options.traceFile.empty());
+  updates->trace(*trace, keepsRuns);
   return session->stream().trace(&*trace);
-}
-
-bool Training::isSaveDue(int64_t step) const {
-  return options.checkpointEvery > 0 && step % options.checkpointEvery == 0;
-}
-
-/// No step is under way when a checkpoint or an evaluation is begun.
-int64_t Training::getNextPause(int64_t step) const {
-  int64_t every = options.checkpointEvery;
-  int64_t save =
-      every ? std::min(lastStep, (step / every + 1) * every) : lastStep;
-  return std::min({save, evaluations->getNext(step, lastStep),
-                   rollback->getNextCopy(step)});
-}
-
-/// A checkpoint that all ranks have written gets its name.
-Status Training::look() {
-  Result<bool> areReady = requests.look(checkpoints.isReady());
-  if (!areReady.ok())
-    return areReady.takeStatus();
-  return checkpoints.isActive() && *areReady ? checkpoints.advance() : Status();
-}
-
-/// Between two batches of an evaluation: whether it goes on.
-Result<bool> Training::answerBetween() {
-  if (Status status = look(); !status.ok())
-    return status;
-  if (requests.ends() || !requests.saves())
-    return !requests.ends();
-  requests.noteSaved();
-  writeLog(nullptr);
-  Status saved = evaluations->interrupt([&] { return checkpoints.save(); });
-  if (!saved.ok())
-    return saved;
-  return true;
-}
-
-/// After the update that was made last, if it is time, unless the run is to end
-/// before its last update.
-Status Training::evaluate() {
-  int64_t step = session->stepCount();
-  bool endsEarly = step < lastStep && requests.ends();
-  if (endsEarly || !evaluations->isDue(step, lastStep))
-    return Status();
-  requests.changeUnits();
-  Result<bool> ended = evaluations->run([&] { return answerBetween(); });
-  requests.changeUnits();
-  if (!ended.ok())
-    return ended.takeStatus();
-  if (!*ended)
-    return Status();
-  if (evaluations->isBest() && !options.retention.keepBest.empty())
-    requests.askToSave();
-  if (evaluations->isOver())
-    requests.askToEnd("eval.patience");
-  return Status();
-}
-
-/// A run that was stopped in an evaluation goes on with it.
-Status Training::evaluateIfMissed() {
-  if (!evaluations->isMissed(firstStep, lastStep))
-    return Status();
-  if (Status status = evaluate(); !status.ok())
-    return status;
-  writeLog(evaluations->valuesOf(firstStep));
-  if (requests.ends() || !requests.saves())
-    return Status();
-  requests.noteSaved();
-  return checkpoints.save();
-}
-
-/// The first failure ends the steps. What is not finite leaves the session
-/// whole: it is saved like any other.
-Status Training::trainSteps() {
-  ProgressLine line(firstStep, lastStep, options.running.quiet);
-  if (options.keepsAnything())
-    requests.listen(ranks.communicator.get());
-  if (Status status = evaluateIfMissed(); !status.ok() || requests.ends())
-    return status;
-  if (Status status = rollback->keep(); !status.ok())
-    return status;
-  int64_t end = getNextPause(firstStep);
-  for (int64_t step = firstStep; step < lastStep;) {
-    Clock::time_point before = Clock::now();
-    Status status = updates->make(end);
-    if (!status.ok() && status.code() != Code::Numerics)
-      return status;
-    unlogged = note(line, before);
-    step = session->metrics().step;
-    if (status.ok()) {
-      skipped->note();
-      unlogged->isSpike = rollback->note(session->metrics());
-    }
-    Status looked = status.ok() ? look() : Status();
-    bool isPause = step >= end;
-    if (status.ok() && looked.ok() && isPause && !rollback->hasSpike()) {
-      line.clear();
-      looked = evaluate();
-    }
-    writeLog(isPause ? evaluations->valuesOf(step) : nullptr);
-    if (!status.ok() || !looked.ok())
-      return status.ok() ? std::move(looked) : std::move(status);
-    if (requests.any() || skipped->hasNoted() || rollback->hasSpike())
-      end = updates->getNextPause();
-    if (step < end)
-      continue;
-    explainSkipped();
-    if (Status status = returnFromSpike(step); !status.ok())
-      return status;
-    bool isDone = step == lastStep && !evaluations->isMissed(step, lastStep);
-    if (isDone)
-      requests.forgetEnd();
-    if (requests.ends() || step == lastStep)
-      return Status();
-    if (requests.saves() || isSaveDue(step))
-      if (Status saved = checkpoints.save(); !saved.ok())
-        return saved;
-    requests.noteSaved();
-    if (Status status = rollback->keep(); !status.ok())
-      return status;
-    end = getNextPause(step);
-  }
-  return Status();
 }
 
 nlohmann::ordered_json Training::describeResult() const {
@@ -429,6 +193,8 @@ nlohmann::ordered_json Training::describeResult() const {
     document["checkpoint"] = checkpoints.last();
   if (std::string end = requests.describeEnd(); !end.empty())
     document["stopped_by"] = end;
+  if (profile)
+    document["profile"] = profile->describe(*session);
   return document;
 }
 
@@ -475,6 +241,8 @@ Status Training::finish() {
     printJson(describeResult());
   else
     printResult();
+  if (profile && !options.running.json)
+    profile->print(*session);
   noteEnd();
   return Status();
 }

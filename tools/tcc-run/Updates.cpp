@@ -127,6 +127,8 @@ std::string Updates::findNonFinite(const std::vector<int64_t> &numbers) {
 Status Updates::make(int64_t end) {
   int64_t before = session.metrics().step;
   traced.clear();
+  if (events && session.underWay() == 0)
+    (void)events->take(); // what other entries did since
   if (waited)
     waited = 0;
   do {

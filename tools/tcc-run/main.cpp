@@ -98,7 +98,9 @@ static CLI::App &addBench(CLI::App &app, BenchOptions &options) {
                   "measure updates of a training package on data, as train "
                   "takes them")
       ->type_name(kDataType);
-  command.add_flag("--profile", options.profile, "print a table of the nodes")
+  command
+      .add_flag("--profile", options.profile,
+                "print what runs took: by operator, module and kernel")
       ->excludes("--data");
   command
       .add_option("--trace", options.traceFile,
@@ -194,6 +196,9 @@ static CLI::App &addTrain(CLI::App &app, TrainOptions &options) {
       .add_option("--log-dir", options.logDir,
                   "write metrics.jsonl to a folder")
       ->type_name(kFolderType);
+  CLI::Option *profiled = command.add_flag(
+      "--profile", options.profile,
+      "print what updates took: by part, operator, module and kernel");
   CLI::Option *traced = command.add_option(
       "--trace", options.traceFile,
       "write when lanes did what in the last update, as trace events (JSON)");
@@ -204,6 +209,7 @@ static CLI::App &addTrain(CLI::App &app, TrainOptions &options) {
                 "keep nothing: try learning rates in 100 or --steps updates, "
                 "draw --log-dir's find-lr.svg")
       ->excludes(exported)
+      ->excludes(profiled)
       ->excludes(traced)
       ->excludes("--epochs")
       ->excludes("--checkpoint-every");

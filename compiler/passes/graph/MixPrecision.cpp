@@ -7,6 +7,7 @@
 #include "compiler/target/Target.h"
 
 #include "dialects/graph/NodeNames.h"
+#include "dialects/graph/Phases.h"
 #include "runtime/base/Glob.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -48,7 +49,7 @@ public:
           ArrayRef<std::string> globs);
 
   bool contains(Operation *op) const {
-    return ops.contains(op) || locations.contains(op->getLoc());
+    return ops.contains(op) || locations.contains(withoutPhase(op->getLoc()));
   }
   /// The globs that named one.
   const std::set<std::string> &getUsedGlobs() const { return used; }
@@ -118,7 +119,7 @@ KeptOps::KeptOps(func::FuncOp function, ArrayRef<Operation *> all,
       continue;
     ops.insert(op);
     if (!getNodeNames(op->getLoc()).empty())
-      locations.insert(op->getLoc());
+      locations.insert(withoutPhase(op->getLoc()));
   }
 }
 

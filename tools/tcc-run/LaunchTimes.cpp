@@ -1,0 +1,97 @@
+#include "tools/tcc-run/LaunchTimes.h"
+
+#include "runtime/package/Commands.h"
+
+#include <algorithm>
+#include <numeric>
+
+using namespace tcc;
+using namespace tcc::tools;
+using namespace tcc::runtime;
+
+int64_t LaneTimes::sum() const {
+  return std::accumulate(std::begin(phases), std::end(phases),
+                         copies + communication + otherLanes);
+}
+
+namespace {
+
+/// The time of lane 0 that a command of some lane counts to.
+struct Account {
+  LaneTimes &times;
+
+  int64_t *operator()(const format::Launch &launch) const {
+    return &times.phases[size_t(launch.phase())];
+  }
+  int64_t *operator()(const format::Copy &) const { return &times.copies; }
+  int64_t *operator()(const Collective auto &) const {
+    return &times.communication;
+  }
+  int64_t *operator()(const auto &) const { return &times.otherLanes; }
+};
+
+/// The time of lane 0 that waiting for a command of another lane counts to.
+struct WaitAccount : Account {
+  using Account::operator();
+  int64_t *operator()(const format::Launch &) const {
+    return &times.otherLanes;
+  }
+};
+
+} // namespace
+
+/// What its lane does last before command `record`, which records that.
+static const format::Command &findRecorded(const Walker &walker,
+                                           uint32_t record) {
+  auto lane = walker.command(record).lane();
+  uint32_t number = record;
+  while (number > 0) {
+    const format::Command &command = walker.command(--number);
+    if (command.lane() == lane &&
+        command.action_type() != format::Action::RecordEvent &&
+        command.action_type() != format::Action::WaitEvent)
+      return command;
+  }
+  return walker.command(record);
+}
+
+static int64_t *findAccount(const Walker &walker, const TraceEvent &event,
+                            LaneTimes &times) {
+  if (event.cause != TraceEvent::kNone)
+    return visitCommand(findRecorded(walker, event.cause),
+                        WaitAccount{{times}});
+  return visitCommand(walker.command(event.command), Account{times});
+}
+
+void LaunchTimes::add(const TracedRun &run) {
+  const Walker &walker = run.context->walker();
+  EntrySums &sums = entries[&run.context->entry()];
+  sums.walker = &walker;
+  lostEvents += run.reading.lost;
+  for (const TraceEvent &event : run.reading.events) {
+    if (event.command >= sums.commands.size())
+      sums.commands.resize(event.command + 1);
+    Sum &sum = sums.commands[event.command];
+    ++sum.calls;
+    sum.nanoseconds += event.end - event.begin;
+    sum.flops += std::max<int64_t>(event.flops, 0);
+    sum.bytes += std::max<int64_t>(event.bytes, 0);
+    if (event.lane == 0)
+      *findAccount(walker, event, times) += event.end - event.begin;
+  }
+}
+
+std::vector<LaunchTime> LaunchTimes::list() const {
+  std::vector<LaunchTime> launches;
+  for (const auto &[entry, sums] : entries)
+    for (uint32_t number = 0; number < sums.commands.size(); ++number) {
+      const Sum &sum = sums.commands[number];
+      const format::Launch *launch =
+          sums.walker->command(number).action_as_Launch();
+      if (launch && sum.calls > 0)
+        launches.push_back(
+            {launch, sum.calls, sum.nanoseconds, sum.flops, sum.bytes});
+    }
+  std::ranges::sort(launches, std::ranges::greater(), &LaunchTime::nanoseconds);
+  return launches;
+}

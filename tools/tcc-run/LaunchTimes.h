@@ -1,0 +1,61 @@
+//===- LaunchTimes.h - What the commands of entries took --------*- C++ -*-===//
+#ifndef TCC_TOOLS_TCCRUN_LAUNCHTIMES_H
+#define TCC_TOOLS_TCCRUN_LAUNCHTIMES_H
+
+#include "runtime/package/Names.h"
+#include "tools/tcc-run/TraceFile.h"
+
+#include <map>
+#include <vector>
+
+namespace tcc::tools {
+
+/// What one launch of a program did in some runs.
+struct LaunchTime {
+  const format::Launch *launch = nullptr;
+  uint64_t calls = 0;
+  int64_t nanoseconds = 0;
+  int64_t flops = 0; ///< as the compiler counts them
+  int64_t bytes = 0; ///< read and written, likewise
+};
+
+/// Where lane 0, which begins with a run and ends with it, spent some runs.
+struct LaneTimes {
+  int64_t phases[size_t(format::Phase::MAX) + 1] =
+      {};                    ///< nanoseconds of launches
+  int64_t copies = 0;        ///< its own, and waiting for those of other lanes
+  int64_t communication = 0; ///< likewise
+  int64_t otherLanes = 0;    ///< waiting for launches of other lanes
+
+  int64_t sum() const;
+};
+
+/// Sums over traced runs, by command.
+class LaunchTimes {
+public:
+  void add(const TracedRun &run);
+
+  /// Events of runs that were not there to be added.
+  uint64_t lost() const { return lostEvents; }
+  const LaneTimes &lane() const { return times; }
+  /// The launches, most expensive first.
+  std::vector<LaunchTime> list() const;
+
+private:
+  struct Sum {
+    uint64_t calls = 0;
+    int64_t nanoseconds = 0, flops = 0, bytes = 0;
+  };
+  struct EntrySums {
+    const runtime::Walker *walker = nullptr; ///< of any of its contexts
+    std::vector<Sum> commands;               ///< by their numbers
+  };
+
+  std::map<const format::Entry *, EntrySums> entries;
+  LaneTimes times;
+  uint64_t lostEvents = 0;
+};
+
+} // namespace tcc::tools
+
+#endif // TCC_TOOLS_TCCRUN_LAUNCHTIMES_H

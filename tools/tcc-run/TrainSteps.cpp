@@ -1,0 +1,186 @@
+#include "tools/tcc-run/Training.h"
+
+#include <algorithm>
+#include <iostream>
+
+using namespace tcc;
+using namespace tcc::tools;
+using namespace tcc::runtime;
+
+static double secondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+Pace Training::note(ProgressLine &line, Clock::time_point before) {
+  double elapsed = secondsSince(before);
+  Pace pace = {.samplesPerSecond = double(updates->lastSampleCount()) / elapsed,
+               .exposed = updates->exposed(),
+               .dataWait = batches->takeWait()};
+  paces.add(pace, elapsed);
+  batches->warnOfSkipped(options.running.quiet);
+  if (std::string problem = takeCacheProblem(plans->data); !problem.empty())
+    warn(Status(Code::Io, problem));
+  line.update(session->metrics(), paces.average());
+  return pace;
+}
+
+/// A line of the update that was made last, before any checkpoint of it; once
+/// it has one, of the evaluation alone.
+void Training::writeLog(const nlohmann::ordered_json &evaluation) {
+  if (!unlogged)
+    return warn(log.writeAgain(session->stepCount(), evaluation));
+  unlogged->stall = checkpoints.takeStall();
+  warn(log.write(session->metrics(), *unlogged, evaluation));
+  if (profile)
+    profile->add(updates->tracedRuns(), *unlogged);
+  unlogged.reset();
+}
+
+/// Where there was one, to the state before it, which is after update `step`.
+Status Training::returnFromSpike(int64_t &step) {
+  if (!rollback->hasSpike())
+    return Status();
+  Status status = rollback->goBack(options.running.quiet);
+  updates->beginAgain();
+  step = session->stepCount();
+  return status;
+}
+
+/// Between two updates.
+void Training::explainSkipped() {
+  std::string reason = skipped->explain();
+  if (reason.empty() || options.running.silent)
+    return;
+  std::string rank =
+      ranks.isFirst() ? "" : concat("rank ", session->rank(), ": ");
+  std::cerr << concat("tcc-run: ", rank, "warning: ", reason, "\n");
+}
+
+bool Training::isSaveDue(int64_t step) const {
+  return options.checkpointEvery > 0 && step % options.checkpointEvery == 0;
+}
+
+/// No step is under way when a checkpoint or an evaluation is begun.
+int64_t Training::getNextPause(int64_t step) const {
+  int64_t every = options.checkpointEvery;
+  int64_t save =
+      every ? std::min(lastStep, (step / every + 1) * every) : lastStep;
+  return std::min({save, evaluations->getNext(step, lastStep),
+                   rollback->getNextCopy(step)});
+}
+
+/// A checkpoint that all ranks have written gets its name.
+Status Training::look() {
+  Result<bool> areReady = requests.look(checkpoints.isReady());
+  if (!areReady.ok())
+    return areReady.takeStatus();
+  return checkpoints.isActive() && *areReady ? checkpoints.advance() : Status();
+}
+
+/// Between two batches of an evaluation: whether it goes on.
+Result<bool> Training::answerBetween() {
+  if (Status status = look(); !status.ok())
+    return status;
+  if (requests.ends() || !requests.saves())
+    return !requests.ends();
+  requests.noteSaved();
+  writeLog(nullptr);
+  Status saved = evaluations->interrupt([&] { return checkpoints.save(); });
+  if (!saved.ok())
+    return saved;
+  return true;
+}
+
+/// After the update that was made last, if it is time, unless the run is to end
+/// before its last update.
+Status Training::evaluate() {
+  int64_t step = session->stepCount();
+  bool endsEarly = step < lastStep && requests.ends();
+  if (endsEarly || !evaluations->isDue(step, lastStep))
+    return Status();
+  requests.changeUnits();
+  Clock::time_point before = Clock::now();
+  Result<bool> ended = evaluations->run([&] { return answerBetween(); });
+  if (profile)
+    profile->addEvaluation(secondsSince(before));
+  requests.changeUnits();
+  if (!ended.ok())
+    return ended.takeStatus();
+  if (!*ended)
+    return Status();
+  if (evaluations->isBest() && !options.retention.keepBest.empty())
+    requests.askToSave();
+  if (evaluations->isOver())
+    requests.askToEnd("eval.patience");
+  return Status();
+}
+
+/// A run that was stopped in an evaluation goes on with it.
+Status Training::evaluateIfMissed() {
+  if (!evaluations->isMissed(firstStep, lastStep))
+    return Status();
+  if (Status status = evaluate(); !status.ok())
+    return status;
+  writeLog(evaluations->valuesOf(firstStep));
+  if (requests.ends() || !requests.saves())
+    return Status();
+  requests.noteSaved();
+  return checkpoints.save();
+}
+
+/// The first failure ends the steps. What is not finite leaves the session
+/// whole: it is saved like any other.
+Status Training::trainSteps() {
+  ProgressLine line(firstStep, lastStep, options.running.quiet);
+  if (options.keepsAnything())
+    requests.listen(ranks.communicator.get());
+  if (Status status = evaluateIfMissed(); !status.ok() || requests.ends())
+    return status;
+  if (Status status = rollback->keep(); !status.ok())
+    return status;
+  int64_t end = getNextPause(firstStep);
+  if (options.profile && ranks.isFirst())
+    profile.emplace(lastStep - firstStep);
+  for (int64_t step = firstStep; step < lastStep;) {
+    Clock::time_point before = Clock::now();
+    Status status = updates->make(end);
+    if (!status.ok() && status.code() != Code::Numerics)
+      return status;
+    unlogged = note(line, before);
+    step = session->metrics().step;
+    if (status.ok()) {
+      skipped->note();
+      unlogged->isSpike = rollback->note(session->metrics());
+    }
+    Status looked = status.ok() ? look() : Status();
+    bool isPause = step >= end;
+    if (status.ok() && looked.ok() && isPause && !rollback->hasSpike()) {
+      line.clear();
+      looked = evaluate();
+    }
+    writeLog(isPause ? evaluations->valuesOf(step) : nullptr);
+    if (!status.ok() || !looked.ok())
+      return status.ok() ? std::move(looked) : std::move(status);
+    if (requests.any() || skipped->hasNoted() || rollback->hasSpike())
+      end = updates->getNextPause();
+    if (step < end)
+      continue;
+    explainSkipped();
+    if (Status status = returnFromSpike(step); !status.ok())
+      return status;
+    bool isDone = step == lastStep && !evaluations->isMissed(step, lastStep);
+    if (isDone)
+      requests.forgetEnd();
+    if (requests.ends() || step == lastStep)
+      return Status();
+    if (requests.saves() || isSaveDue(step))
+      if (Status saved = checkpoints.save(); !saved.ok())
+        return saved;
+    requests.noteSaved();
+    if (Status status = rollback->keep(); !status.ok())
+      return status;
+    end = getNextPause(step);
+  }
+  return Status();
+}

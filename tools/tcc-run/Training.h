@@ -1,0 +1,87 @@
+//===- Training.h - One run of `tcc-run train` ------------------*- C++ -*-===//
+//
+// Train.cpp has its begin and its end, TrainSteps.cpp the updates between.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TCC_TOOLS_TCCRUN_TRAINING_H
+#define TCC_TOOLS_TCCRUN_TRAINING_H
+
+#include "tools/tcc-run/Checkpoints.h"
+#include "tools/tcc-run/Evaluations.h"
+#include "tools/tcc-run/MetricsLog.h"
+#include "tools/tcc-run/Plans.h"
+#include "tools/tcc-run/Ranks.h"
+#include "tools/tcc-run/Requests.h"
+#include "tools/tcc-run/Rollback.h"
+#include "tools/tcc-run/SkippedUpdates.h"
+#include "tools/tcc-run/StepProfile.h"
+#include "tools/tcc-run/Updates.h"
+
+namespace tcc::tools {
+
+/// One run of `tcc-run train`.
+class Training {
+public:
+  /// The ranks outlive it.
+  Training(const TrainOptions &options, const Ranks &ranks)
+      : options(options), ranks(ranks), checkpoints(options.running.quiet),
+        requests(options.maxSeconds) {}
+
+  runtime::Status run();
+  /// The signal that ended it before its time, or 0.
+  int stoppedBy() const { return requests.stoppedBy(); }
+
+private:
+  using Clock = std::chrono::steady_clock;
+
+  bool goesOn() const { return options.resume || options.resumesIfAny; }
+  runtime::Status checkRun() const;
+  runtime::Status recordRun();
+  runtime::Status resume();
+  runtime::Status setSeed();
+  runtime::Status chooseLength();
+  runtime::Status compareRanks() const;
+  runtime::Status trainSteps();
+  runtime::Status readPlans();
+  SavingOptions makeSavingOptions() const;
+  bool isSaveDue(int64_t step) const;
+  int64_t getNextPause(int64_t step) const;
+  runtime::Status evaluate();
+  runtime::Status evaluateIfMissed();
+  runtime::Result<bool> answerBetween();
+  runtime::Status look();
+  void warn(const runtime::Status &status) const;
+  void sayWhatIsLost() const;
+  void warnOfNoTrace() const;
+  runtime::Status beginTrace();
+  Pace note(ProgressLine &line, Clock::time_point before);
+  void writeLog(const nlohmann::ordered_json &evaluation);
+  void explainSkipped();
+  runtime::Status returnFromSpike(int64_t &step);
+  runtime::Status finish();
+  nlohmann::ordered_json describeResult() const;
+  void printResult() const;
+  void noteEnd() const;
+
+  const TrainOptions &options;
+  const Ranks &ranks;
+  std::optional<runtime::Trace> trace; ///< outlives the session
+  std::unique_ptr<runtime::TrainingSession> session;
+  Checkpoints checkpoints; ///< of the session
+  std::optional<Batches> batches;
+  MetricsLog log;
+  std::optional<Pace> unlogged; ///< of the last update, until it has a line
+  std::optional<Updates> updates;
+  std::optional<SkippedUpdates> skipped;
+  std::optional<Rollback> rollback;
+  std::optional<Plans> plans; ///< once the session is open
+  std::optional<Evaluations> evaluations;
+  int64_t firstStep = 0, lastStep = 0;
+  PaceSum paces;
+  std::optional<StepProfile> profile;
+  Requests requests; ///< heard where there is something to keep
+};
+
+} // namespace tcc::tools
+
+#endif // TCC_TOOLS_TCCRUN_TRAINING_H
