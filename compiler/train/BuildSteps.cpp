@@ -341,6 +341,8 @@ LogicalResult StepBuilder::run() {
   for (TrainedModel &model : models)
     if (!model.check() || !problems.empty())
       return failure();
+  if (std::string note = models.front().noteClassAxis(); !note.empty())
+    notes.push_back(std::move(note));
   declareParameters();
   declareStepState();
   checkNames();

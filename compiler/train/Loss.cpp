@@ -44,6 +44,13 @@ int64_t getClassAxis(const LossRecipe &recipe, RankedTensorType logits) {
   return getTarget(recipe) == LossTarget::Tokens ? logits.getRank() - 1 : 1;
 }
 
+bool mayMistakePositions(const LossRecipe &recipe, RankedTensorType logits,
+                         Type places) {
+  return getTarget(recipe) == LossTarget::Classes && logits.getRank() > 2 &&
+         cast<RankedTensorType>(places).getShape() ==
+             logits.getShape().drop_back();
+}
+
 RankedTensorType getTargetType(const LossRecipe &recipe,
                                RankedTensorType logits, Problems &problems) {
   auto refuse = [&](const char *expected) {

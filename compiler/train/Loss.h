@@ -72,6 +72,16 @@ mlir::RankedTensorType getTargetType(const LossRecipe &recipe,
 /// The axis that classes are counted along.
 int64_t getClassAxis(const LossRecipe &recipe, mlir::RankedTensorType logits);
 
+/// Whether the loss counts classes along axis 1 of logits that may be
+/// [batch, position, class], as `places` is [batch, position].
+bool mayMistakePositions(const LossRecipe &recipe,
+                         mlir::RankedTensorType logits, mlir::Type places);
+
+/// Which loss takes logits that were mistaken so.
+inline constexpr const char *kLossOfPositions =
+    "logits of [batch, position, class] take kind = 'causal_lm' with shift = "
+    "false";
+
 /// What a loss is computed of.
 struct LossOperands {
   mlir::Value logits;

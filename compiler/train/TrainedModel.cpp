@@ -46,6 +46,10 @@ void TrainedModel::checkBatch() {
   }
 }
 
+RankedTensorType TrainedModel::getLogitsType() {
+  return cast<RankedTensorType>(main.getResultTypes()[logits]);
+}
+
 bool TrainedModel::check() {
   checkBatch();
   return findLogits();
@@ -73,7 +77,7 @@ bool TrainedModel::findLogits() {
     return false;
   }
   size_t before = problems.get().size();
-  auto type = cast<RankedTensorType>(main.getResultTypes()[logits]);
+  RankedTensorType type = getLogitsType();
   target = getTargetType(recipe.loss, type, problems);
   if (target && isa<IntegerType>(target.getElementType()))
     classCount = type.getDimSize(getClassAxis(recipe.loss, type));
@@ -101,7 +105,28 @@ void TrainedModel::checkTarget() {
   llvm::raw_string_ostream(text)
       << "[loss]: target '" << recipe.loss.target << "' is the input "
       << input.getType() << ", expected " << target;
+  if (mayMistakePositions(recipe.loss, getLogitsType(), input.getType()))
+    text += std::string("; ") + kLossOfPositions;
   problems.add(ProblemClass::usage, text);
+}
+
+std::string TrainedModel::noteClassAxis() {
+  RankedTensorType type = getLogitsType();
+  auto isPositions = [&](BlockArgument input) {
+    return isa<IntegerType>(getElementTypeOrSelf(input)) &&
+           mayMistakePositions(recipe.loss, type, input.getType());
+  };
+  auto *input = llvm::find_if(main.getArguments(), isPositions);
+  if (input == main.getArguments().end())
+    return "";
+  auto name = cast<StringAttr>(
+      main.getArgAttr(input->getArgNumber(), GraphDialect::kNameAttr));
+  std::string text;
+  llvm::raw_string_ostream(text)
+      << "[loss]: axis 1 of the logits, " << type << ", has the "
+      << type.getDimSize(1) << " classes, as many as input '" << name.str()
+      << "' has positions; " << kLossOfPositions;
+  return text;
 }
 
 /// An input of the weights' name is taken for them when batches are filled.

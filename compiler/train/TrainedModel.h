@@ -28,6 +28,9 @@ public:
 
   /// Finds what the loss is computed of; false after adding to the problems.
   bool check();
+  /// What to note of the axis of classes, if an input of integers says that it
+  /// may be another one; else nothing.
+  std::string noteClassAxis();
   /// The type of the variable: the parameter's own layout, in the precision of
   /// the recipe.
   mlir::RankedTensorType getVariableType(const Parameter &parameter) const;
@@ -47,6 +50,7 @@ public:
 private:
   void checkBatch();
   bool findLogits();
+  mlir::RankedTensorType getLogitsType(); ///< once they are found
   mlir::BlockArgument findInput(llvm::StringRef name);
   void checkTarget();
   void checkWeights();
