@@ -3,6 +3,8 @@
 #include "runtime/package/Format.h"
 #include "tools/tcc-run/Json.h"
 #include "tools/tcc-run/Session.h"
+#include "tools/tcc-run/doctor/Machine.h"
+#include "tools/tcc-run/doctor/Report.h"
 
 #include <nlohmann/json.hpp>
 
@@ -72,7 +74,7 @@ static void printWords(const char *what, const ordered_json &words) {
   std::cout << '\n';
 }
 
-int tools::doctorCommand(bool json) {
+int tools::doctorCommand(const std::string &folder, bool json) {
   ordered_json features = ordered_json::array();
   visitCpuFeatures(
       [](void *user, std::string_view name) {
@@ -92,6 +94,9 @@ int tools::doctorCommand(bool json) {
       {"cuda", describeCuda()},
       {"features", std::move(features)}};
   document["devices"] = listDevices(document["cuda"]);
+  auto examined = doctor::examine(
+      {.root = "", .folder = folder, .calls = doctor::systemCalls()});
+  document["checks"] = doctor::describe(examined);
   if (json) {
     printJson(document);
     return 0;
@@ -105,5 +110,6 @@ int tools::doctorCommand(bool json) {
   printCuda(document["cuda"]);
   printWords("devices", document["devices"]);
   printWords("features", document["features"]);
+  std::cout << '\n' << doctor::print(examined);
   return 0;
 }

@@ -158,7 +158,9 @@ int infoCommand(const RunningOptions &options);
 int checkpointsCommand(const std::string &folder, bool json);
 /// Says what data have, finds damaged samples, or writes indices of shards.
 int dataCommand(const DataCommandOptions &options);
-int doctorCommand(bool json);
+/// Says what this machine can run, and what would make it faster or safer for
+/// runs that keep their files in a folder.
+int doctorCommand(const std::string &folder, bool json);
 
 } // namespace tcc::tools
 

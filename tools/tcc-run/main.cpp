@@ -243,7 +243,6 @@ static int runTool(int argc, char **argv) {
   ExportOptions exported;
   TuneOptions tune;
   RunningOptions info;
-  bool doctorJson = false;
   CLI::App &runApp = addRun(app, run);
   CLI::App &benchApp = addBench(app, bench);
   CLI::App &trainApp = addTrain(app, train);
@@ -269,7 +268,15 @@ static int runTool(int argc, char **argv) {
   DataCommandOptions data;
   CLI::App &dataApp = addDataCommand(app, data);
   CLI::App &doctorApp =
-      *app.add_subcommand("doctor", "say what this machine can run");
+      *app.add_subcommand("doctor", "say what this machine can run, and what "
+                                    "would make it faster or safer");
+  std::string doctorFolder = ".";
+  bool doctorJson = false;
+  doctorApp
+      .add_option("DIR", doctorFolder,
+                  "where checkpoints or data are to be: 32 MiB are written "
+                  "there, and removed")
+      ->capture_default_str();
   doctorApp.add_flag("--json", doctorJson, "print one JSON object");
   app.add_subcommand("compare", "find the kernel that departs from the "
                                 "compiler's reference evaluator");
@@ -296,7 +303,7 @@ static int runTool(int argc, char **argv) {
     return checkpointsCommand(folder, checkpointsJson);
   if (dataApp.parsed())
     return dataCommand(data);
-  return doctorCommand(doctorJson);
+  return doctorCommand(doctorFolder, doctorJson);
 }
 
 int main(int argc, char **argv) {

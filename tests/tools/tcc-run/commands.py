@@ -5,6 +5,7 @@
 
 import json
 import os
+import resource
 import struct
 import subprocess
 import sys
@@ -277,11 +278,44 @@ def test_other_commands(suite):
     suite.expect(0, "info", suite.path("idle.tcc"))
     row = json.loads(suite.expect(0, "doctor", "--json").out)
     suite.tally.check("doctor", "sse2" in row["features"] and row["threads"] >= 1)
+    test_doctor(suite)
     suite.expect(2, "find", suite.package, says="unexpected 'find'")
     for command in ((), ("train",)):
         done = suite.expect(0, *command, "--help")
         ok = "Exit codes: 0 ok, 1 a comparison failed, 2 usage" in done.out
         suite.tally.check(f"exit codes {command}", ok, done.out)
+
+
+def test_doctor(suite):
+    """Checks are those of the machine, and the folder that is measured stays empty."""
+    folder = suite.path("measured")
+    os.mkdir(folder)
+    row = json.loads(suite.expect(0, "doctor", folder, "--json").out)
+    checks = {check.pop("name"): check for check in row["checks"]}
+    keys = ["state", "found", "recommended", "command", "why"]
+    suite.tally.check("doctor keys", all(list(c) == keys for c in checks.values()), str(checks))
+    suite.tally.check("doctor count", len(checks) == len(row["checks"]) >= 25, str(list(checks)))
+    states = {check["state"] for check in checks.values()}
+    suite.tally.check("doctor states", states <= {"ok", "warning", "problem", "unknown"}, str(states))
+    advised = all(
+        bool(check["recommended"]) == (check["state"] in ("warning", "problem"))
+        for check in checks.values()
+    )
+    suite.tally.check("doctor advice", advised, str(checks))
+    found = checks["cpu affinity"]["found"]
+    mask = len(os.sched_getaffinity(0))
+    suite.tally.check("doctor affinity", found.startswith(f"{mask} of "), found)
+    found = checks["open files"]["found"]
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    wanted = "unlimited" if soft == resource.RLIM_INFINITY else str(soft)
+    suite.tally.check("doctor files", found.startswith(f"{wanted}, at most"), found)
+    speed = checks["disk speed"]["found"]
+    suite.tally.check("doctor disk", f"'{folder}' takes " in speed, speed)
+    suite.tally.check("doctor leaves nothing", os.listdir(folder) == [], folder)
+    out = suite.expect(0, "doctor", suite.path("nowhere")).out
+    suite.tally.check("doctor wrong folder", "problem  disk speed" in out, out)
+    last = out.splitlines()[-1]
+    suite.tally.check("doctor total", last.startswith(f"{len(checks)} checks: "), last)
 
 
 def test_lanes(suite):
