@@ -7,6 +7,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
+#include <ctime>
 #include <exception>
 #include <limits>
 #include <mutex>
@@ -24,6 +25,13 @@ using Parts = std::vector<std::span<std::byte>>;
 
 double secondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Seconds that this thread has used a CPU.
+double readOwnSeconds() {
+  timespec now = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return double(now.tv_sec) + 1e-9 * double(now.tv_nsec);
 }
 
 /// A batch in memory. Threads claim ranges of its places and fill them.
@@ -80,6 +88,10 @@ public:
   Status open();
   Status read(int64_t number, std::span<const int64_t> next);
   size_t depth() const { return slots.size() - 1; }
+  ReadingTime readingTime() {
+    std::unique_lock lock(mutex);
+    return reading;
+  }
 
   std::unique_ptr<SampleSource> source;
   BatchOrder order;
@@ -100,6 +112,9 @@ private:
   void prepare(std::unique_lock<std::mutex> &lock, int64_t number,
                std::span<const int64_t> next);
   Status fill(Slot &slot, int64_t first, int64_t last, Parts &parts);
+  Status fillTimed(Slot &slot, int64_t first, int64_t last, Parts &parts,
+                   ReadingTime &took);
+  void add(const ReadingTime &took);
   void fillSome(std::unique_lock<std::mutex> &lock, Slot &slot, Parts &parts);
   Status readAlone(int64_t number);
   Status readAhead(int64_t number, std::span<const int64_t> next);
@@ -107,13 +122,14 @@ private:
   void adapt(double wait);
   void trySparing(double passed);
 
-  std::optional<size_t> weights; ///< the tensor of the samples' weights
-  Parts ownParts;                ///< of the thread that reads batches
-  std::vector<Slot *> wanted;    ///< in the order in which they are needed
+  std::optional<size_t> weights;  ///< the tensor of the samples' weights
+  Parts ownParts;                 ///< of the thread that reads batches
+  std::vector<Slot *> wanted;     ///< in the order in which they are needed
   std::mutex mutex;
   std::condition_variable opened; ///< places to claim, or the end
   std::condition_variable done;   ///< places were filled
   bool isOver = false;
+  ReadingTime reading;
   WaitShare share;
   double busySeconds = 0;     ///< that workers have read samples
   double passedSeconds = 0;   ///< since there are some
@@ -234,6 +250,20 @@ Status BatchLoader::Impl::fill(Slot &slot, int64_t first, int64_t last,
   return Status();
 }
 
+Status BatchLoader::Impl::fillTimed(Slot &slot, int64_t first, int64_t last,
+                                    Parts &parts, ReadingTime &took) {
+  Clock::time_point start = Clock::now();
+  double before = readOwnSeconds();
+  Status status = fill(slot, first, last, parts);
+  took = {secondsSince(start), readOwnSeconds() - before};
+  return status;
+}
+
+void BatchLoader::Impl::add(const ReadingTime &took) {
+  reading.passed += took.passed;
+  reading.onCpu += took.onCpu;
+}
+
 /// Claims places of an open slot and fills them, unlocked meanwhile.
 void BatchLoader::Impl::fillSome(std::unique_lock<std::mutex> &lock, Slot &slot,
                                  Parts &parts) {
@@ -243,11 +273,11 @@ void BatchLoader::Impl::fillSome(std::unique_lock<std::mutex> &lock, Slot &slot,
   int64_t first = slot.claimed;
   int64_t last = slot.claimed = std::min(first + count, slot.size());
   lock.unlock();
-  Clock::time_point start = Clock::now();
-  Status status = fill(slot, first, last, parts);
-  double seconds = secondsSince(start);
+  ReadingTime took;
+  Status status = fillTimed(slot, first, last, parts, took);
   lock.lock();
-  busySeconds += &parts == &ownParts ? 0 : seconds;
+  add(took);
+  busySeconds += &parts == &ownParts ? 0 : took.passed;
   if (!status.ok() && (slot.failed < 0 || first < slot.failed)) {
     slot.failed = first;
     slot.status = std::move(status);
@@ -312,7 +342,9 @@ Status BatchLoader::Impl::readAlone(int64_t number) {
   if (current->isFilled() && current->number == number)
     return Status();
   begin(*current, number);
-  Status status = fill(*current, 0, current->size(), ownParts);
+  ReadingTime took;
+  Status status = fillTimed(*current, 0, current->size(), ownParts, took);
+  add(took);
   if (status.ok() && options.mixer)
     options.mixer->mix(number, current->views);
   current->claimed = current->filled = current->size();
@@ -431,6 +463,10 @@ std::span<const TensorView> BatchLoader::batch() const {
 }
 
 double BatchLoader::takeWait() { return std::exchange(impl->waited, 0); }
+
+ReadingTime BatchLoader::readingTime() const {
+  return impl->readingTime();
+}
 
 int BatchLoader::sparedThreads() const {
   return impl->workers.empty() || impl->trial.isShared() ? 0 : 1;

@@ -22,6 +22,12 @@ struct LoaderOptions {
   std::shared_ptr<const BatchMixer> mixer = nullptr;
 };
 
+/// Seconds that threads read samples, all of them together.
+struct ReadingTime {
+  double passed = 0; ///< by a clock on the wall
+  double onCpu = 0;  ///< what is less was waiting: for a disk, or for a CPU
+};
+
 /// Whether batches are filled up: a tensor has weights of samples
 /// (kSampleWeight, f32).
 bool haveWeights(std::span<const BatchTensor> tensors);
@@ -60,6 +66,8 @@ public:
 
   /// Seconds that `read` took since the last call.
   double takeWait();
+  /// Since the loader was made.
+  ReadingTime readingTime() const;
   int workerCount() const;
   /// How many threads fewer than there are CPUs should work on batches, so that
   /// workers have a CPU of their own: 1 where updates took less long so, with

@@ -93,7 +93,7 @@ struct TrainOptions {
   bool resume = false, resumesIfAny = false;
   std::string logDir;
   ExportTarget exported;
-  bool profile = false;
+  bool profile = false, diagnoses = false;
   std::string traceFile;  ///< of the last update; empty: none
   bool findsRate = false; ///< only try rates
 

@@ -26,6 +26,11 @@ double Profile::shareOf(const LaunchTime &launch) const {
   return least / double(launch.nanoseconds);
 }
 
+bool Profile::isBoundByMemory(const LaunchTime &launch) const {
+  return roofline.bytes > 0 && double(launch.bytes) * roofline.flops >
+                                   double(launch.flops) * roofline.bytes;
+}
+
 void Profile::measureRoofline(const Context &context) {
   if (!context.executable().device().isHost())
     return;

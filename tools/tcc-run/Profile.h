@@ -20,6 +20,8 @@ struct Profile {
   double inLaunches() const;
   /// The least time that the roofline allows / the time of the launches.
   double shareOf(const LaunchTime &launches) const;
+  /// Whether the bytes of the launches take longer than their flops.
+  bool isBoundByMemory(const LaunchTime &launches) const;
   /// What the machine does on the data of one run, where the host is the
   /// device of `context`.
   void measureRoofline(const runtime::Context &context);

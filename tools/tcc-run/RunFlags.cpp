@@ -35,9 +35,9 @@ static std::string getTime() {
 /// What belongs to one process, not to its run.
 static bool isOfOneProcess(const std::string &flag) {
   static constexpr std::string_view kFlags[] = {
-      "--help",    "--run",     "--resume", "--resume-if-any",
-      "--find-lr", "--json",    "--quiet",  "--verbose",
-      "--symbols", "--profile", "--trace"};
+      "--help",    "--run",     "--resume",   "--resume-if-any",
+      "--find-lr", "--json",    "--quiet",    "--verbose",
+      "--symbols", "--profile", "--diagnose", "--trace"};
   return std::ranges::count(kFlags, flag) > 0;
 }
 

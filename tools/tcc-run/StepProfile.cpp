@@ -1,5 +1,7 @@
 #include "tools/tcc-run/StepProfile.h"
 
+#include "runtime/base/ThreadPool.h"
+
 #include <algorithm>
 #include <cstdio>
 
@@ -9,17 +11,30 @@ using namespace tcc::runtime;
 
 static constexpr int64_t kWarmup = 2;
 
-StepProfile::StepProfile(int64_t count)
-    : warmup(std::min(kWarmup, count - 1)),
-      lastEnd(std::chrono::steady_clock::now()) {}
+StepProfile::StepProfile(int64_t count, const Batches &batches)
+    : batches(batches), warmup(std::min(kWarmup, count - 1)),
+      begun(readClocks()), lastEnd(std::chrono::steady_clock::now()) {}
 
-void StepProfile::add(std::span<const TracedRun> runs, const Pace &pace) {
+/// Zeros where the system does not count what threads do.
+StepProfile::Clocks StepProfile::readClocks() const {
+  Result<ThreadTimes> thread = readThreadTimes();
+  return {thread.ok() ? *thread : ThreadTimes(),
+          batches.loader().readingTime()};
+}
+
+void StepProfile::end() { ended = readClocks(); }
+
+void StepProfile::add(std::span<const TracedRun> runs, const Pace &pace,
+                      bool isSkipped) {
   auto now = std::chrono::steady_clock::now();
   std::chrono::duration<double> seconds = now - std::exchange(lastEnd, now);
   double evaluated = std::exchange(evaluation, 0);
-  if (warmup-- > 0)
+  if (warmup-- > 0) {
+    begun = readClocks();
     return;
+  }
   ++updates;
+  skipped += isSkipped;
   for (const TracedRun &run : runs)
     launches.add(run);
   sum.all += seconds.count();
@@ -49,6 +64,13 @@ std::vector<StepProfile::Part> StepProfile::listParts() const {
   add("evaluations", sum.evaluations);
   add("host", left);
   return parts;
+}
+
+double StepProfile::partOf(std::string_view name) const {
+  double seconds = 0;
+  for (const Part &part : listParts())
+    seconds += part.name == name ? part.seconds : 0;
+  return seconds;
 }
 
 Profile StepProfile::makeProfile(const Context &context) const {
@@ -88,4 +110,48 @@ nlohmann::ordered_json StepProfile::describe(TrainingSession &session) const {
   const Context &context = session.lastContext();
   describeProfile(context, makeProfile(context), document);
   return document;
+}
+
+/// Adds what the roofline says of the launches, nanoseconds as seconds.
+static void addRoofline(const Profile &profile, RunFigures &figures) {
+  for (const LaunchTime &launch : profile.launches) {
+    figures.launches += int64_t(launch.calls);
+    figures.ideal += profile.shareOf(launch) * double(launch.nanoseconds) / 1e9;
+    if (profile.isBoundByMemory(launch))
+      figures.memoryBound += double(launch.nanoseconds) / 1e9;
+  }
+}
+
+RunFigures StepProfile::measure(TrainingSession &session) const {
+  const Context &context = session.lastContext();
+  RunFigures figures;
+  figures.all = sum.all;
+  figures.updates = int64_t(updates);
+  figures.skipped = int64_t(skipped);
+  for (format::Phase phase : format::EnumValuesPhase())
+    figures.compute += partOf(format::nameOf(phase));
+  figures.copies = partOf("copies");
+  figures.communication = partOf("communication");
+  figures.otherLanes = partOf("other lanes");
+  figures.data = partOf("data");
+  figures.checkpoints = partOf("checkpoints");
+  figures.evaluations = partOf("evaluations");
+  figures.host = partOf("host");
+  addRoofline(makeProfile(context), figures);
+  figures.reading = ended.reading.passed - begun.reading.passed;
+  figures.readingCpu = ended.reading.onCpu - begun.reading.onCpu;
+  figures.workers = batches.loader().workerCount();
+  figures.cpus = defaultThreadCount();
+  bool isHost = context.executable().device().isHost();
+  figures.threads = isHost ? context.threads() : 0;
+  ThreadTimes thread = ended.thread - begun.thread;
+  figures.delayed = thread.delayed;
+  // A thread that others compute with waits for them.
+  if (figures.threads == 1)
+    figures.stopped =
+        std::max(thread.passed - thread.ran - thread.delayed - figures.copies -
+                     figures.communication - figures.otherLanes - figures.data -
+                     figures.checkpoints - figures.evaluations,
+                 0.0);
+  return figures;
 }

@@ -160,12 +160,22 @@ void Training::sayWhatIsLost() const {
 /// The first of several ranks says how long it waits for others.
 Status Training::beginTrace() {
   bool hasRanks = session->rankCount() > 1;
-  bool keepsRuns = options.profile || !options.traceFile.empty();
+  bool keepsRuns =
+      options.profile || options.diagnoses || !options.traceFile.empty();
   if (!ranks.isFirst() || (!hasRanks && !keepsRuns))
     return Status();
   trace.emplace(session->stream().laneCount());
   updates->trace(*trace, keepsRuns);
   return session->stream().trace(&*trace);
+}
+
+/// Nothing if nobody asked, or no update was made.
+std::optional<Diagnosis> Training::findDiagnosis() const {
+  if (!options.diagnoses || !profile || profile->isEmpty())
+    return std::nullopt;
+  RunFigures figures = profile->measure(*session);
+  figures.areCheckpointsSynced = options.syncCheckpoints;
+  return diagnose(figures);
 }
 
 nlohmann::ordered_json Training::describeResult() const {
@@ -193,8 +203,10 @@ nlohmann::ordered_json Training::describeResult() const {
     document["checkpoint"] = checkpoints.last();
   if (std::string end = requests.describeEnd(); !end.empty())
     document["stopped_by"] = end;
-  if (profile)
+  if (options.profile && profile)
     document["profile"] = profile->describe(*session);
+  if (auto diagnosis = findDiagnosis())
+    document["diagnosis"] = tools::describe(*diagnosis);
   return document;
 }
 
@@ -241,8 +253,10 @@ Status Training::finish() {
     printJson(describeResult());
   else
     printResult();
-  if (profile && !options.running.json)
+  if (options.profile && profile && !options.running.json)
     profile->print(*session);
+  if (auto diagnosis = findDiagnosis(); diagnosis && !options.running.json)
+    std::cout << '\n' << print(*diagnosis);
   noteEnd();
   return Status();
 }
@@ -319,6 +333,8 @@ Status Training::run() {
   if (Status status = beginTrace(); !status.ok())
     return status;
   Status trained = trainSteps();
+  if (profile)
+    profile->end();
   warn(log.close());
   if (!trained.ok() && trained.code() != Code::Numerics)
     return trained;

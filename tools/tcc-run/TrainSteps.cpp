@@ -33,7 +33,7 @@ void Training::writeLog(const nlohmann::ordered_json &evaluation) {
   unlogged->stall = checkpoints.takeStall();
   warn(log.write(session->metrics(), *unlogged, evaluation));
   if (profile)
-    profile->add(updates->tracedRuns(), *unlogged);
+    profile->add(updates->tracedRuns(), *unlogged, session->metrics().skipped);
   unlogged.reset();
 }
 
@@ -140,8 +140,8 @@ Status Training::trainSteps() {
   if (Status status = rollback->keep(); !status.ok())
     return status;
   int64_t end = getNextPause(firstStep);
-  if (options.profile && ranks.isFirst())
-    profile.emplace(lastStep - firstStep);
+  if ((options.profile || options.diagnoses) && ranks.isFirst())
+    profile.emplace(lastStep - firstStep, *batches);
   for (int64_t step = firstStep; step < lastStep;) {
     Clock::time_point before = Clock::now();
     Status status = updates->make(end);

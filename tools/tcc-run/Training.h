@@ -59,6 +59,7 @@ private:
   void explainSkipped();
   runtime::Status returnFromSpike(int64_t &step);
   runtime::Status finish();
+  std::optional<Diagnosis> findDiagnosis() const;
   nlohmann::ordered_json describeResult() const;
   void printResult() const;
   void noteEnd() const;
@@ -78,7 +79,7 @@ private:
   std::optional<Evaluations> evaluations;
   int64_t firstStep = 0, lastStep = 0;
   PaceSum paces;
-  std::optional<StepProfile> profile;
+  std::optional<StepProfile> profile; ///< of a run that is looked at
   Requests requests; ///< heard where there is something to keep
 };
 

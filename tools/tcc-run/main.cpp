@@ -199,6 +199,9 @@ static CLI::App &addTrain(CLI::App &app, TrainOptions &options) {
   CLI::Option *profiled = command.add_flag(
       "--profile", options.profile,
       "print what updates took: by part, operator, module and kernel");
+  CLI::Option *diagnosed = command.add_flag(
+      "--diagnose", options.diagnoses,
+      "say what limits the run, by which figures, and what would help");
   CLI::Option *traced = command.add_option(
       "--trace", options.traceFile,
       "write when lanes did what in the last update, as trace events (JSON)");
@@ -210,6 +213,7 @@ static CLI::App &addTrain(CLI::App &app, TrainOptions &options) {
                 "draw --log-dir's find-lr.svg")
       ->excludes(exported)
       ->excludes(profiled)
+      ->excludes(diagnosed)
       ->excludes(traced)
       ->excludes("--epochs")
       ->excludes("--checkpoint-every");

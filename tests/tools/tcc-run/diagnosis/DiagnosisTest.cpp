@@ -1,0 +1,168 @@
+// What limits a run, by figures of runs that something limits.
+
+#include "tools/tcc-run/diagnosis/Diagnosis.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include <functional>
+
+using namespace tcc::tools;
+using testing::HasSubstr;
+
+namespace {
+
+/// A second of 100 updates, of which a tenth of a millisecond each is the
+/// host's; kernels that use half of the machine's arithmetic, on one CPU.
+RunFigures healthy() {
+  RunFigures figures;
+  figures.all = 1;
+  figures.updates = 100;
+  figures.compute = 0.98;
+  figures.data = 0.01;
+  figures.host = 0.01;
+  figures.launches = 10000;
+  figures.ideal = 0.5;
+  figures.memoryBound = 0.2;
+  figures.reading = figures.readingCpu = 0.01;
+  return figures;
+}
+
+/// The healthy run, of which something else takes `seconds`.
+RunFigures with(double RunFigures::*part, double seconds) {
+  RunFigures figures = healthy();
+  figures.*part = seconds;
+  figures.compute = 0.98 - seconds;
+  return figures;
+}
+
+struct Case {
+  const char *name;   ///< of the bottleneck
+  const char *advice; ///< part of it
+  double gain;
+  std::function<RunFigures()> make;
+};
+
+const Case kCases[] = {
+    {"compute", "", 1, healthy},
+    {"compute", "", 1, [] { return with(&RunFigures::data, 0.09); }},
+    {"storage", "data.cache=", 2,
+     [] {
+       RunFigures figures = with(&RunFigures::data, 0.5);
+       figures.reading = 1;
+       figures.readingCpu = 0.1;
+       return figures;
+     }},
+    {"decode", "ram:SIZE", 2,
+     [] {
+       RunFigures figures = with(&RunFigures::data, 0.5);
+       figures.reading = figures.readingCpu = 1;
+       figures.workers = 1;
+       figures.cpus = 2;
+       return figures;
+     }},
+    {"decode", "data.workers=7", 2,
+     [] {
+       RunFigures figures = with(&RunFigures::data, 0.5);
+       figures.reading = figures.readingCpu = 1;
+       figures.workers = 1;
+       figures.cpus = 8;
+       return figures;
+     }},
+    {"checkpoints", "--checkpoint-every", 1.25,
+     [] { return with(&RunFigures::checkpoints, 0.2); }},
+    {"checkpoints", "no --sync-checkpoints", 1.25,
+     [] {
+       RunFigures figures = with(&RunFigures::checkpoints, 0.2);
+       figures.areCheckpointsSynced = true;
+       return figures;
+     }},
+    {"communication", "batch.accumulate", 4.0 / 3,
+     [] { return with(&RunFigures::communication, 0.25); }},
+    {"transfer", "u8", 4.0 / 3, [] { return with(&RunFigures::copies, 0.25); }},
+    {"other processes", "doctor", 1.25,
+     [] { return with(&RunFigures::delayed, 0.2); }},
+    {"threads", "--threads 2", 1.25,
+     [] {
+       RunFigures figures = with(&RunFigures::delayed, 0.2);
+       figures.threads = 8;
+       figures.cpus = 2;
+       return figures;
+     }},
+    {"CPU quota", "doctor", 2, [] { return with(&RunFigures::stopped, 0.5); }},
+    {"skipped updates", "precision.loss_scale", 2,
+     [] {
+       RunFigures figures = healthy();
+       figures.skipped = 50;
+       return figures;
+     }},
+    {"threads", "--threads 2", 1 / (0.02 + 0.98 / 1.6),
+     [] {
+       RunFigures figures = healthy();
+       figures.cpus = 2;
+       return figures;
+     }},
+    {"launches", "larger batches", 1 / (1 - 0.15),
+     [] {
+       RunFigures figures = with(&RunFigures::host, 0.3);
+       figures.ideal = 0.4;
+       return figures;
+     }},
+    {"launches", "larger batches", 1 / (1 - (0.01 + 0.98 - 0.4) / 2),
+     [] { // of a microsecond each, for a tenth of what the machine can
+       RunFigures figures = healthy();
+       figures.launches = 980000;
+       figures.ideal = 0.1;
+       return figures;
+     }},
+    {"memory bandwidth", "bf16", 1 / (1 - 0.3),
+     [] {
+       RunFigures figures = healthy();
+       figures.memoryBound = 0.9;
+       return figures;
+     }},
+};
+
+TEST(Diagnosis, NamesWhatLimitsARun) {
+  for (const Case &each : kCases) {
+    Bottleneck found = diagnose(each.make()).bottleneck;
+    EXPECT_EQ(found.name, each.name);
+    EXPECT_THAT(found.advice, HasSubstr(each.advice)) << each.name;
+    EXPECT_NEAR(found.gain, each.gain, 1e-9) << each.name;
+  }
+}
+
+TEST(Diagnosis, MostOfTheTimeComesFirst) {
+  RunFigures figures = with(&RunFigures::data, 0.2);
+  figures.checkpoints = 0.3;
+  figures.compute = 0.4;
+  EXPECT_EQ(diagnose(figures).bottleneck.name, "checkpoints");
+  figures.data = 0.4;
+  EXPECT_EQ(diagnose(figures).bottleneck.name, "decode");
+}
+
+/// A device that computes is no matter of the host's threads.
+TEST(Diagnosis, ADeviceHasNoThreads) {
+  RunFigures figures = healthy();
+  figures.threads = 0;
+  figures.cpus = 16;
+  EXPECT_EQ(diagnose(figures).bottleneck.name, "compute");
+}
+
+TEST(Diagnosis, QuestionsSayHowItWasFound) {
+  Diagnosis diagnosis = diagnose(with(&RunFigures::checkpoints, 0.2));
+  size_t answers = 0;
+  for (const Question &question : diagnosis.questions)
+    answers += question.isYes();
+  EXPECT_EQ(answers, 1u);
+  std::string text = print(diagnosis);
+  EXPECT_THAT(text, HasSubstr("20.0 %  waiting for checkpoints, of the time"));
+  EXPECT_THAT(text, HasSubstr("over 10 %? yes"));
+  EXPECT_THAT(text, HasSubstr("bottleneck: checkpoints: 20 % of the time"));
+  EXPECT_THAT(text, HasSubstr("up to 1.2 times as fast"));
+  auto document = describe(diagnosis);
+  EXPECT_EQ(document["bottleneck"], "checkpoints");
+  EXPECT_EQ(document["questions"].size(), diagnosis.questions.size());
+}
+
+} // namespace

@@ -1,0 +1,75 @@
+//===- Diagnosis.h - What limits a run, and what would help -----*- C++ -*-===//
+//
+// A tree of questions about figures of a run, which a person can follow: each
+// has the figure, its limit, and what follows if it is over it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TCC_TOOLS_TCCRUN_DIAGNOSIS_DIAGNOSIS_H
+#define TCC_TOOLS_TCCRUN_DIAGNOSIS_DIAGNOSIS_H
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+namespace tcc::tools {
+
+/// What was measured of some updates. Times are seconds, of all updates.
+struct RunFigures {
+  double all = 0; ///< from the begin of the first one to the end of the last
+  int64_t updates = 0;
+  int64_t skipped = 0; ///< updates that changed nothing
+  /// Parts of `all`: see StepProfile.
+  double compute = 0, copies = 0, communication = 0, otherLanes = 0, data = 0,
+         checkpoints = 0, evaluations = 0, host = 0;
+
+  int64_t launches = 0;
+  /// The least time that the machine could take for the launches, and of
+  /// `compute` what is of those whose bytes take it longer than their flops.
+  double ideal = 0, memoryBound = 0;
+
+  double reading = 0;    ///< of samples, by all threads
+  double readingCpu = 0; ///< of it, on a CPU
+  int workers = 0;       ///< threads that read ahead
+  int threads = 1;       ///< that compute; 0: another device does
+  int cpus = 1;          ///< that the process may use
+
+  /// Of the thread that makes updates: ready to run, but others ran; and time
+  /// in which it could not run, without waiting for anything that is known.
+  double delayed = 0, stopped = 0;
+
+  bool areCheckpointsSynced = false; ///< each is waited for
+};
+
+/// What limits the run.
+struct Bottleneck {
+  std::string name;   ///< "storage", "compute", ...
+  double share = 0;   ///< of the time
+  std::string found;  ///< a sentence on what was measured
+  std::string advice; ///< what to change; empty: nothing that is known
+  double gain = 1;    ///< the run's time before / after that, as expected
+};
+
+/// A question of the tree, with its answer.
+struct Question {
+  std::string asked; ///< "waiting for batches, of the time"
+  double value;
+  double limit; ///< over it the answer is yes
+  bool isYes() const { return value > limit; }
+};
+
+struct Diagnosis {
+  Bottleneck bottleneck;
+  std::vector<Question> questions; ///< in the order in which they were asked
+};
+
+/// Some update was made.
+Diagnosis diagnose(const RunFigures &figures);
+
+/// Lines of text, and a JSON object.
+std::string print(const Diagnosis &diagnosis);
+nlohmann::ordered_json describe(const Diagnosis &diagnosis);
+
+} // namespace tcc::tools
+
+#endif // TCC_TOOLS_TCCRUN_DIAGNOSIS_DIAGNOSIS_H
