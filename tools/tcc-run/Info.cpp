@@ -1,3 +1,5 @@
+#include "tools/tcc-run/Info.h"
+
 #include "runtime/base/CpuFeatures.h"
 #include "runtime/package/Commands.h"
 #include "runtime/package/LibraryWork.h"
@@ -14,6 +16,7 @@
 
 #include <iostream>
 #include <map>
+#include <sstream>
 
 using namespace tcc;
 using namespace tcc::tools;
@@ -322,41 +325,45 @@ static void printSpecs(const char *kind, const ordered_json &specs) {
   }
 }
 
-/// The model's own by name; of each kind the sum. `rows` describe the program's
-/// variables in their order.
-static void printVariables(const format::Program &program,
-                           const ordered_json &rows) {
+static void printModelVariables(const format::Program &program,
+                                const ordered_json &rows) {
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (const format::Variable &variable = *program.variables()->Get(i);
+        isOfModel(variable))
+      printSpecs(format::nameOf(variable.kind()),
+                 ordered_json::array({rows[i]}));
+}
+
+/// The sum of each kind.
+static void printVariableSums(std::ostream &out, const ordered_json &rows) {
   struct Sum {
     uint64_t tensors = 0, elements = 0, bytes = 0;
   };
   std::map<std::string, Sum> sums;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const format::Variable &variable = *program.variables()->Get(i);
-    std::string kind(format::nameOf(variable.kind()));
-    Sum &sum = sums[kind];
+  for (const ordered_json &row : rows) {
+    Sum &sum = sums[row["kind"].get<std::string>()];
     ++sum.tensors;
-    sum.elements += rows[i]["elements"].get<uint64_t>();
-    sum.bytes += rows[i]["bytes"].get<uint64_t>();
-    if (isOfModel(variable))
-      printSpecs(kind.c_str(), ordered_json::array({rows[i]}));
+    sum.elements += row["elements"].get<uint64_t>();
+    sum.bytes += row["bytes"].get<uint64_t>();
   }
   for (const auto &[kind, sum] : sums)
-    std::cout << "variables " << kind << ": " << sum.tensors << " tensors, "
-              << sum.elements << " elements, " << sum.bytes << " bytes\n";
+    out << "variables " << kind << ": " << sum.tensors << " tensors, "
+        << sum.elements << " elements, " << sum.bytes << " bytes\n";
 }
 
-static void printText(const format::Program &program,
-                      const ordered_json &document) {
-  std::cout << "tcc package " << document["format"].get<std::string>() << " by "
-            << document["producer"].get<std::string>() << ", "
-            << document["file_bytes"] << " bytes\n"
-            << "weights " << document["weights"] << " ("
-            << document["weight_bytes"] << " bytes"
-            << (document["has_weights"] ? ")" : ", not in the package)")
-            << ", kernels " << document["kernels"] << '\n';
+static void printHead(std::ostream &out, const ordered_json &document) {
+  out << "tcc package " << document["format"].get<std::string>() << " by "
+      << document["producer"].get<std::string>() << ", "
+      << document["file_bytes"] << " bytes\n"
+      << "weights " << document["weights"] << " (" << document["weight_bytes"]
+      << " bytes" << (document["has_weights"] ? ")" : ", not in the package)")
+      << ", kernels " << document["kernels"] << '\n';
   for (const ordered_json &dim : document["dims"])
-    std::cout << "dim " << dim["name"].get<std::string>() << ": " << dim["min"]
-              << ".." << dim["max"] << '\n';
+    out << "dim " << dim["name"].get<std::string>() << ": " << dim["min"]
+        << ".." << dim["max"] << '\n';
+}
+
+static void printEntries(const ordered_json &document) {
   for (const ordered_json &entry : document["entries"]) {
     std::cout << "entry " << entry["name"].get<std::string>()
               << (entry["space"] == "device" ? " on a device: " : ": ")
@@ -372,21 +379,42 @@ static void printText(const format::Program &program,
       std::cout << "  state " << state["output"].get<std::string>() << " -> "
                 << state["input"].get<std::string>() << '\n';
   }
-  std::cout << printMemory(document["memory"]);
-  printVariables(program, document["variables"]);
+}
+
+static void printCode(std::ostream &out, const ordered_json &document) {
   for (const ordered_json &variant : document["variants"])
-    std::cout << "code for "
-              << (variant["target"] == "cpu"
-                      ? ""
-                      : variant["target"].get<std::string>() + " ")
-              << variant["cpu"].get<std::string>()
-              << (variant["missing"].empty()
-                      ? ""
-                      : " (this CPU lacks " + variant["missing"].dump() + ")")
-              << '\n';
+    out << "code for "
+        << (variant["target"] == "cpu"
+                ? ""
+                : variant["target"].get<std::string>() + " ")
+        << variant["cpu"].get<std::string>()
+        << (variant["missing"].empty()
+                ? ""
+                : " (this CPU lacks " + variant["missing"].dump() + ")")
+        << '\n';
+}
+
+static void printText(const format::Program &program,
+                      const ordered_json &document) {
+  printHead(std::cout, document);
+  printEntries(document);
+  std::cout << printMemory(document["memory"]);
+  printModelVariables(program, document["variables"]);
+  printVariableSums(std::cout, document["variables"]);
+  printCode(std::cout, document);
   for (const auto &[key, value] : document["metadata"].items())
     std::cout << "metadata " << key << ": " << value.get<std::string>().size()
               << " bytes\n";
+}
+
+std::string tools::summarize(const Package &package) {
+  ordered_json document = describe(package);
+  std::ostringstream text;
+  printHead(text, document);
+  text << printMemory(document["memory"]);
+  printVariableSums(text, document["variables"]);
+  printCode(text, document);
+  return text.str();
 }
 
 int tools::infoCommand(const RunningOptions &options) {

@@ -92,6 +92,8 @@ struct TrainOptions {
   int64_t maxSeconds = 0;       ///< 0: as long as it takes
   bool resume = false, resumesIfAny = false;
   std::string logDir;
+  std::string tensorBoardDir;  ///< empty: none
+  int64_t histogramsEvery = 0; ///< updates; 0: never
   ExportTarget exported;
   bool profile = false, diagnoses = false;
   std::string traceFile;  ///< of the last update; empty: none

@@ -5,8 +5,6 @@
 #include "runtime/train/CheckpointFormat.h"
 #include "runtime/train/Manifest.h"
 
-#include <nlohmann/json.hpp>
-
 #include <filesystem>
 #include <fstream>
 
@@ -94,7 +92,7 @@ Result<RunRecord> tools::readRunRecord(const std::string &folder) {
 // Writing
 //===----------------------------------------------------------------------===//
 
-static Result<ordered_json> describeSettings(TrainingSession &session) {
+Result<ordered_json> tools::describeSettings(TrainingSession &session) {
   ordered_json values = ordered_json::object();
   Settings settings = session.settings();
   for (size_t i = 0; i < settings.size(); ++i) {

@@ -5,6 +5,7 @@
 #include "runtime/base/Status.h"
 
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,10 @@ runtime::Result<RunRecord> readRunRecord(const std::string &folder);
 runtime::Status writeRunRecord(const std::string &folder,
                                const RunRecord &record,
                                runtime::TrainingSession &session);
+
+/// The settings that have a value, as they are now: text by key.
+runtime::Result<nlohmann::ordered_json>
+describeSettings(runtime::TrainingSession &session);
 
 /// Code::Usage where the session's package, at `path`, has other bytes than the
 /// one that the run in `folder` began with.

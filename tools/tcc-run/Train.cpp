@@ -324,18 +324,14 @@ Status Training::run() {
   sayWhatIsLost();
   if (Status status = recordRun(); !status.ok())
     return status;
-  if (!options.logDir.empty()) {
-    auto file = MetricsLog::open(options.logDir, goesOn());
-    if (!file.ok())
-      return file.takeStatus();
-    log = std::move(*file);
-  }
+  if (Status status = logs.open(options, *session, goesOn()); !status.ok())
+    return status;
   if (Status status = beginTrace(); !status.ok())
     return status;
   Status trained = trainSteps();
   if (profile)
     profile->end();
-  warn(log.close());
+  logs.close();
   if (!trained.ok() && trained.code() != Code::Numerics)
     return trained;
   Status finished = finish();
@@ -348,18 +344,19 @@ static TrainOptions optionsOfRank(const Ranks &ranks, TrainOptions options) {
   if (ranks.isFirst())
     return options;
   options.logDir.clear();
+  options.tensorBoardDir.clear();
   return options;
 }
 
 /// The flags that decide which steps a rank makes, of which batches, and when
 /// ranks compare their variables.
 static std::string describe(const TrainOptions &options) {
-  return concat("train ", options.resume, options.resumesIfAny,
-                !options.data.init.empty(), options.findsRate,
-                options.noShuffle, " ", options.steps, " ", options.epochs, " ",
-                options.seed.value_or(-1), " ",
-                options.data.checkpointDir.empty(),
-                options.exported.file.empty(), options.checkpointEvery);
+  return concat(
+      "train ", options.resume, options.resumesIfAny,
+      !options.data.init.empty(), options.findsRate, options.noShuffle, " ",
+      options.steps, " ", options.epochs, " ", options.seed.value_or(-1), " ",
+      options.data.checkpointDir.empty(), options.exported.file.empty(),
+      options.checkpointEvery, " ", options.histogramsEvery);
 }
 
 int tools::trainCommand(const TrainOptions &options) {

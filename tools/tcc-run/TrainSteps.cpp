@@ -29,9 +29,9 @@ Pace Training::note(ProgressLine &line, Clock::time_point before) {
 /// it has one, of the evaluation alone.
 void Training::writeLog(const nlohmann::ordered_json &evaluation) {
   if (!unlogged)
-    return warn(log.writeAgain(session->stepCount(), evaluation));
+    return logs.writeAgain(evaluation);
   unlogged->stall = checkpoints.takeStall();
-  warn(log.write(session->metrics(), *unlogged, evaluation));
+  logs.write(*unlogged, evaluation);
   if (profile)
     profile->add(updates->tracedRuns(), *unlogged, session->metrics().skipped);
   unlogged.reset();
@@ -67,7 +67,7 @@ int64_t Training::getNextPause(int64_t step) const {
   int64_t save =
       every ? std::min(lastStep, (step / every + 1) * every) : lastStep;
   return std::min({save, evaluations->getNext(step, lastStep),
-                   rollback->getNextCopy(step)});
+                   rollback->getNextCopy(step), logs.getNextPause(step)});
 }
 
 /// A checkpoint that all ranks have written gets its name.
@@ -167,6 +167,8 @@ Status Training::trainSteps() {
     if (step < end)
       continue;
     explainSkipped();
+    if (!rollback->hasSpike())
+      logs.writeParameters();
     if (Status status = returnFromSpike(step); !status.ok())
       return status;
     bool isDone = step == lastStep && !evaluations->isMissed(step, lastStep);

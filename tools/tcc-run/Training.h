@@ -8,11 +8,11 @@
 
 #include "tools/tcc-run/Checkpoints.h"
 #include "tools/tcc-run/Evaluations.h"
-#include "tools/tcc-run/MetricsLog.h"
 #include "tools/tcc-run/Plans.h"
 #include "tools/tcc-run/Ranks.h"
 #include "tools/tcc-run/Requests.h"
 #include "tools/tcc-run/Rollback.h"
+#include "tools/tcc-run/RunLogs.h"
 #include "tools/tcc-run/SkippedUpdates.h"
 #include "tools/tcc-run/StepProfile.h"
 #include "tools/tcc-run/Updates.h"
@@ -25,6 +25,7 @@ public:
   /// The ranks outlive it.
   Training(const TrainOptions &options, const Ranks &ranks)
       : options(options), ranks(ranks), checkpoints(options.running.quiet),
+        logs([this](const runtime::Status &status) { warn(status); }),
         requests(options.maxSeconds) {}
 
   runtime::Status run();
@@ -70,7 +71,7 @@ private:
   std::unique_ptr<runtime::TrainingSession> session;
   Checkpoints checkpoints; ///< of the session
   std::optional<Batches> batches;
-  MetricsLog log;
+  RunLogs logs;
   std::optional<Pace> unlogged; ///< of the last update, until it has a line
   std::optional<Updates> updates;
   std::optional<SkippedUpdates> skipped;

@@ -161,6 +161,26 @@ static void addSaving(CLI::App &command, TrainOptions &options) {
       ->needs("--checkpoint-dir");
 }
 
+/// What a run writes of its updates. Returns the option for TensorBoard's.
+static CLI::Option *addLogs(CLI::App &command, TrainOptions &options) {
+  command
+      .add_option("--log-dir", options.logDir,
+                  "write metrics.jsonl to a folder")
+      ->type_name(kFolderType);
+  CLI::Option *events =
+      command
+          .add_option("--tensorboard", options.tensorBoardDir,
+                      "write what metrics.jsonl has to a folder for "
+                      "TensorBoard, as events")
+          ->type_name(kFolderType);
+  command
+      .add_option("--tensorboard-histograms", options.histogramsEvery,
+                  "and histograms and norms of parameters after each K updates")
+      ->check(makeCountCheck())
+      ->needs(events);
+  return events;
+}
+
 static CLI::App &addTrain(CLI::App &app, TrainOptions &options) {
   CLI::App &command =
       *app.add_subcommand("train", "train a package compiled with --train");
@@ -192,10 +212,7 @@ static CLI::App &addTrain(CLI::App &app, TrainOptions &options) {
       ->needs("--checkpoint-dir")
       ->excludes("--init")
       ->excludes("--resume");
-  command
-      .add_option("--log-dir", options.logDir,
-                  "write metrics.jsonl to a folder")
-      ->type_name(kFolderType);
+  CLI::Option *events = addLogs(command, options);
   CLI::Option *profiled = command.add_flag(
       "--profile", options.profile,
       "print what updates took: by part, operator, module and kernel");
@@ -215,6 +232,7 @@ static CLI::App &addTrain(CLI::App &app, TrainOptions &options) {
       ->excludes(profiled)
       ->excludes(diagnosed)
       ->excludes(traced)
+      ->excludes(events)
       ->excludes("--epochs")
       ->excludes("--checkpoint-every");
   return command;

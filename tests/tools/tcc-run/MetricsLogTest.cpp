@@ -22,7 +22,7 @@ protected:
   }
 
   static Status write(MetricsLog &log, int64_t step) {
-    return log.write({.step = step, .loss = 0.5}, {}, nullptr);
+    return log.write(describeUpdate({.step = step, .loss = 0.5}, {}, nullptr));
   }
 
   /// A run that makes these updates and is killed.
@@ -60,9 +60,10 @@ protected:
 
 TEST_F(MetricsLogTest, SaysWhatAnUpdateDid) {
   MetricsLog log = open(/*goesOn=*/false);
-  ASSERT_THAT(log.write({.step = 7, .loss = 2, .lr = 0.1, .skipped = true},
-                        {.samplesPerSecond = 3, .stall = 0.25, .dataWait = 0.5},
-                        {{"accuracy", 0.5}}),
+  ASSERT_THAT(log.write(describeUpdate(
+                  {.step = 7, .loss = 2, .lr = 0.1, .skipped = true},
+                  {.samplesPerSecond = 3, .stall = 0.25, .dataWait = 0.5},
+                  {{"accuracy", 0.5}})),
               succeeds());
   json row = json::parse(read());
   uint64_t resident = row["resident_bytes"];
@@ -76,7 +77,7 @@ TEST_F(MetricsLogTest, SaysWhatAnUpdateDid) {
                    {"data_wait_s", 0.5},  {"eval", {{"accuracy", 0.5}}}};
   EXPECT_EQ(row, expected);
   EXPECT_THAT(log.close(), succeeds());
-  EXPECT_THAT(MetricsLog().write({}, {}, nullptr), succeeds());
+  EXPECT_THAT(MetricsLog().write({}), succeeds());
 }
 
 TEST_F(MetricsLogTest, MarksWhatIsMadeAgain) {
@@ -184,8 +185,8 @@ TEST_F(MetricsLogTest, GoesOnWithoutRoom) {
   EXPECT_GT(steps.size(), 1000u);
   EXPECT_TRUE(std::ranges::is_sorted(steps));
   EXPECT_EQ(steps.back(), kLast + 2);
-  std::string lost = concat("lacks the lines of ", kLast + 2 - steps.size(),
-                            " updates: they were too many");
+  std::string lost =
+      concat("lacks ", kLast + 2 - steps.size(), " lines: they were too many");
   EXPECT_THAT(log.close(), failsWith(Code::Io, lost));
 }
 
@@ -195,7 +196,7 @@ TEST_F(MetricsLogTest, SaysAtTheEndWhatIsLost) {
   io::ScopedCalls scope(calls);
   for (int64_t step = 1; step <= 3; ++step)
     EXPECT_EQ(write(log, step).ok(), step > 1);
-  EXPECT_THAT(log.close(), failsWith(Code::Io, "lacks the lines of 3 updates"));
+  EXPECT_THAT(log.close(), failsWith(Code::Io, "lacks 3 lines"));
 }
 
 /// Of a run that went on, after the power was lost: it goes on again behind
