@@ -7,6 +7,7 @@
 
 using namespace tcc;
 using namespace tcc::tools;
+using namespace tcc::runtime;
 
 /// Less of the time is not worth a change.
 static constexpr double kWorth = 0.1;
