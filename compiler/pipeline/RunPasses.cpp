@@ -1,5 +1,6 @@
 #include "compiler/pipeline/RunPasses.h"
 
+#include "dialects/graph/NodeNames.h"
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassInstrumentation.h"
 
@@ -8,19 +9,6 @@ using tcc::runtime::Code;
 
 namespace tcc {
 
-/// The model's name of the node at `loc`, or nothing.
-static std::string getNodeName(Location loc) {
-  std::string name;
-  loc->walk([&](Location part) {
-    auto named = dyn_cast<NameLoc>(part);
-    if (!named)
-      return WalkResult::advance();
-    name = named.getName().str();
-    return WalkResult::interrupt();
-  });
-  return name;
-}
-
 Messages::Messages(MLIRContext *context, std::string modelPath)
     : path(std::move(modelPath)),
       handler(context, [this](Diagnostic &diagnostic) {
@@ -28,8 +16,9 @@ Messages::Messages(MLIRContext *context, std::string modelPath)
           notes.push_back(path + ": " + diagnostic.str());
         if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
           return success();
-        std::string node = getNodeName(diagnostic.getLocation());
-        std::string prefix = node.empty() ? "" : "node '" + node + "': ";
+        StringRef node = getOrigin(diagnostic.getLocation()).name;
+        std::string prefix =
+            node.empty() ? "" : ("node '" + node + "': ").str();
         problems.push_back(path + ": " + prefix + diagnostic.str());
         return success();
       }) {}

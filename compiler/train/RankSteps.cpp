@@ -136,6 +136,7 @@ LogicalResult StepBuilder::buildReduceStep(uint16_t variant) {
   add(format::variableOf(StepField::count), batch->loss.count);
   for (const TrainedParameter &parameter : batch->parameters)
     add(getGradient(parameter.traits.name), parameter.gradient);
+  step.endPhase(Phase::backward);
   emitNextPlace(step);
   Metrics metrics = emitUpdateOfAll(step, std::move(values));
   writeStatistics(step, batch->forward,

@@ -44,14 +44,18 @@ std::string getNodeName(Operation *op) {
   return node ? node.getName().str() : op->getName().getStringRef().str();
 }
 
+/// What lies in the location of a node is no node.
+static void addNodeNames(Location location, llvm::SetVector<StringRef> &names) {
+  if (auto named = dyn_cast<NameLoc>(location))
+    names.insert(named.getName().getValue());
+  else if (auto fused = dyn_cast<FusedLoc>(location))
+    for (Location part : fused.getLocations())
+      addNodeNames(part, names);
+}
+
 llvm::SetVector<StringRef> getNodeNames(Location location) {
   llvm::SetVector<StringRef> names;
-  location->walk([&](Location part) {
-    auto named = dyn_cast<NameLoc>(part);
-    if (named)
-      names.insert(named.getName().getValue());
-    return named ? WalkResult::skip() : WalkResult::advance();
-  });
+  addNodeNames(location, names);
   return names;
 }
 

@@ -1,8 +1,8 @@
 //===- NodeNames.h - Nodes of the model that an op came from ----*- C++ -*-===//
 //
 // A node's name is a NameLoc in the location of each op that it became; ops
-// that were fused have the names of all of them. Its children are a NameLoc of
-// the operator that the model has there, and of that one a NameLoc of the module.
+// that were fused have the names of all of them. Its child is a NameLoc of the
+// operator that the model has there, whose child is a NameLoc of the module.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_DIALECTS_GRAPH_NODENAMES_H

@@ -284,9 +284,9 @@ void GraphImporter::runNode(const onnx::NodeProto &proto, Scope &scope,
   const OpRow *row = findOp(domain, proto.op_type(), version);
   std::string name = scope.path + getNodeName(proto);
   std::string module = getModulePath(proto);
-  auto loc = makeNodeLocation(
-      builder.getContext(),
-      {.name = name, .op = proto.op_type(), .module = module});
+  auto loc =
+      makeNodeLocation(builder.getContext(),
+                       {.name = name, .op = proto.op_type(), .module = module});
   size_t problemCount = problems.get().size();
   Node node(*this, proto, std::move(attributes), version, inputs, loc);
   if (depth >= kMaxDepth)

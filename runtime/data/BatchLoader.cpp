@@ -4,6 +4,7 @@
 #include "runtime/base/ThreadPool.h"
 #include "runtime/package/Format.h"
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
@@ -88,6 +89,10 @@ public:
   Status open();
   Status read(int64_t number, std::span<const int64_t> next);
   size_t depth() const { return slots.size() - 1; }
+  void timeReading() {
+    std::unique_lock lock(mutex);
+    isTimed = true;
+  }
   ReadingTime readingTime() {
     std::unique_lock lock(mutex);
     return reading;
@@ -122,14 +127,15 @@ private:
   void adapt(double wait);
   void trySparing(double passed);
 
-  std::optional<size_t> weights;  ///< the tensor of the samples' weights
-  Parts ownParts;                 ///< of the thread that reads batches
-  std::vector<Slot *> wanted;     ///< in the order in which they are needed
+  std::optional<size_t> weights; ///< the tensor of the samples' weights
+  Parts ownParts;                ///< of the thread that reads batches
+  std::vector<Slot *> wanted;    ///< in the order in which they are needed
   std::mutex mutex;
   std::condition_variable opened; ///< places to claim, or the end
   std::condition_variable done;   ///< places were filled
   bool isOver = false;
-  ReadingTime reading;
+  std::atomic<bool> isTimed = false;
+  ReadingTime reading; ///< once it is timed
   WaitShare share;
   double busySeconds = 0;     ///< that workers have read samples
   double passedSeconds = 0;   ///< since there are some
@@ -252,14 +258,18 @@ Status BatchLoader::Impl::fill(Slot &slot, int64_t first, int64_t last,
 
 Status BatchLoader::Impl::fillTimed(Slot &slot, int64_t first, int64_t last,
                                     Parts &parts, ReadingTime &took) {
+  bool isAsked = isTimed;
   Clock::time_point start = Clock::now();
-  double before = readOwnSeconds();
+  double before = isAsked ? readOwnSeconds() : 0;
   Status status = fill(slot, first, last, parts);
-  took = {secondsSince(start), readOwnSeconds() - before};
+  took.passed = secondsSince(start);
+  took.onCpu = isAsked ? readOwnSeconds() - before : 0;
   return status;
 }
 
 void BatchLoader::Impl::add(const ReadingTime &took) {
+  if (!isTimed)
+    return;
   reading.passed += took.passed;
   reading.onCpu += took.onCpu;
 }
@@ -464,9 +474,9 @@ std::span<const TensorView> BatchLoader::batch() const {
 
 double BatchLoader::takeWait() { return std::exchange(impl->waited, 0); }
 
-ReadingTime BatchLoader::readingTime() const {
-  return impl->readingTime();
-}
+void BatchLoader::timeReading() { impl->timeReading(); }
+
+ReadingTime BatchLoader::readingTime() const { return impl->readingTime(); }
 
 int BatchLoader::sparedThreads() const {
   return impl->workers.empty() || impl->trial.isShared() ? 0 : 1;

@@ -66,7 +66,10 @@ public:
 
   /// Seconds that `read` took since the last call.
   double takeWait();
-  /// Since the loader was made.
+  /// Has reading timed from now on, which takes two system calls for some
+  /// samples.
+  void timeReading();
+  /// What was timed so far.
   ReadingTime readingTime() const;
   int workerCount() const;
   /// How many threads fewer than there are CPUs should work on batches, so that

@@ -55,6 +55,8 @@ public:
   std::span<std::byte> arena() const { return workspace->arena.span(); }
   /// Null for none; outlives the walks.
   void setObserver(LaunchObserver *newObserver);
+  /// Commands of the entry, those inside others included.
+  size_t commandCount() const { return steps.size(); }
   /// The command of that number: see TraceEvent.
   const format::Command &command(uint32_t number) const {
     return *steps[number].command;

@@ -437,8 +437,6 @@ bool EntryVerifier::verifyLaunch(const format::Launch &launch) {
   for (size_t i = 0; i + launch.fault() < count; ++i)
     if (isFaultBuffer(launch.buffers()->Get(i)))
       return refuse("launch of '", node, "' has an unexpected fault buffer");
-  if (launch.phase() > format::Phase::MAX)
-    return refuse("launch of '", node, "' is of a phase unknown to this runtime");
   return verifyArguments(launch) && verifyCandidates(launch);
 }
 

@@ -103,6 +103,13 @@ size_t TrainingSession::depth() const {
   return program->device().isHost() ? 1 : kMaxDepth;
 }
 
+size_t TrainingSession::countCommands() const {
+  size_t most = 0;
+  for (const EntryContexts &entry : entries)
+    most = std::max(most, entry.turns[0]->walker().commandCount());
+  return most;
+}
+
 PlannedMemory TrainingSession::planned() const {
   PlannedMemory planned;
   entries.front().turns[0]->walker().addPlanned(planned);

@@ -107,6 +107,8 @@ public:
   size_t depth() const;
   size_t underWay() const { return flightCount; }
 
+  /// Commands of the entry point that has most of them, those of loops once.
+  size_t countCommands() const;
   /// The context of the step that was finished last.
   Context &lastContext() { return *lastFinished; }
 

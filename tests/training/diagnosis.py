@@ -15,6 +15,7 @@ import threading
 import time
 
 import numpy as np
+from onnx import helper
 
 import harness
 from processes import ENVIRONMENT
@@ -28,8 +29,10 @@ kind = "adamw"
 lr = 0.001
 [numerics]
 on_nan = "skip"
+[precision]
+loss_scale = {scale}
 [batch]
-micro = {}
+micro = {batch}
 """
 
 
@@ -41,20 +44,37 @@ class Planted:
     def path(self, name):
         return os.path.join(self.folder, name)
 
-    def compile(self, name, batch, inputs, hidden):
-        """Two layers of so many numbers, and samples for them."""
-        run.save_mlp(self.path(name + ".onnx"), inputs, hidden)
+    def save_deep(self, path, inputs, layers=48):
+        """Many launches for few numbers."""
+        nodes, weights = [], {}
+        for i in range(layers):
+            last = "logits" if i == layers - 1 else f"b{i}"
+            nodes.append(helper.make_node("MatMul", [f"b{i - 1}" if i else "x", f"w{i}"], [f"a{i}"]))
+            nodes.append(helper.make_node("Tanh", [f"a{i}"], [last]))
+            weights[f"w{i}"] = run.normal(inputs, run.CLASSES if last == "logits" else inputs)
+        run.save_model(path, nodes, weights, [inputs])
+
+    def compile(self, name, batch, inputs, hidden, scale=1, size=1):
+        """Two layers, or many without hidden numbers; samples are numbers of that size."""
+        if hidden:
+            run.save_mlp(self.path(name + ".onnx"), inputs, hidden)
+        else:
+            self.save_deep(self.path(name + ".onnx"), inputs)
         with open(self.path(name + ".toml"), "w", encoding="utf-8") as file:
-            file.write(ADAMW.format(batch))
+            file.write(ADAMW.format(batch=batch, scale=scale))
         harness.call("tcc", self.path(name + ".onnx"), "-q", f"--train={self.path(name)}.toml",
                      "-o", self.path(name + ".tcc"))  # fmt: skip
         samples = np.random.default_rng(3)
-        np.savez(self.path(name + ".npz"), x=samples.standard_normal((2048, inputs), "f4"),
-                 labels=samples.integers(0, run.CLASSES, 2048))  # fmt: skip
+        arrays = {"x": size * samples.standard_normal((2048, inputs), "f4"),
+                  "labels": samples.integers(0, run.CLASSES, 2048)}  # fmt: skip
+        np.savez(self.path(name + ".npz"), **arrays)
+        os.mkdir(self.path(name))
+        for each, array in arrays.items():
+            np.save(self.path(f"{name}/{each}.npy"), array)
 
-    def begin(self, name, updates, *flags, threads=1, prefix=(), environment=None):
+    def begin(self, name, updates, *flags, threads=1, prefix=(), environment=None, data="npz:{}.npz"):
         command = [*prefix, os.path.join(harness.BIN, "tcc-run"), "train", self.path(name + ".tcc"),
-                   "--data", "npz:" + self.path(name + ".npz"), "--steps", updates, "--threads",
+                   "--data", data.format(self.path(name)), "--steps", updates, "--threads",
                    threads, "--diagnose", "--json", "-q", *flags]  # fmt: skip
         return subprocess.Popen(
             [*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -65,7 +85,10 @@ class Planted:
         training = self.begin(*arguments, **options)
         if meanwhile:
             meanwhile(training)
-        out, error = training.communicate(timeout=120)
+        try:
+            out, error = training.communicate(timeout=120)
+        finally:
+            training.kill()
         if training.returncode:
             raise harness.Failure(f"{training.returncode}: {error}")
         return json.loads(out)["diagnosis"]
@@ -97,7 +120,8 @@ def stop_half_of_the_time(training):
 
 def check_disks(planted):
     slow = planted.on_slow_disk(pread=300)
-    found = planted.expect("slow reads", "storage", "small", 60, environment=slow, least=0.5)
+    found = planted.expect("slow reads", "storage", "small", 60, environment=slow, data="npy:{}",
+                           least=0.5)  # fmt: skip
     planted.tally.check("slow reads: the advice", "data.cache" in found["advice"], str(found))
     flags = ["--checkpoint-dir", planted.path("checkpoints"), "--checkpoint-every", 5]
     found = planted.expect("slow checkpoints", "checkpoints", "small", 60, *flags, "--sync-checkpoints",
@@ -108,12 +132,13 @@ def check_disks(planted):
 def check_process(planted):
     cpu = str(min(os.sched_getaffinity(0)))
     with subprocess.Popen(["taskset", "-c", cpu, sys.executable, "-c", "while True: pass"]) as other:
-        planted.expect("another process", "other processes", "large", 30,
-                       prefix=["taskset", "-c", cpu], least=0.25)  # fmt: skip
-        other.kill()
+        try:
+            planted.expect("another process", "other processes", "large", 30,
+                           prefix=["taskset", "-c", cpu], least=0.25)  # fmt: skip
+        finally:
+            other.kill()
     planted.expect("stopped", "CPU quota", "large", 60, meanwhile=stop_half_of_the_time, least=0.25)
-    planted.expect("overflows", "skipped updates", "small", 200, "--set", "precision.loss_scale=1e38",
-                   least=0.9)  # fmt: skip
+    planted.expect("overflows", "skipped updates", "overflowing", 200, least=0.9)
 
 
 def check_computing(planted):
@@ -129,8 +154,9 @@ def main(slow):
     tally = harness.Tally()
     with tempfile.TemporaryDirectory() as folder:
         planted = Planted(tally, folder, slow)
-        planted.compile("tiny", 1, 8, 8)
+        planted.compile("tiny", 4, 16, 0)
         planted.compile("small", 16, 64, 64)
+        planted.compile("overflowing", 16, 64, 64, scale=3e38, size=1e6)
         planted.compile("large", 256, 512, 1024)
         planted.compile("wide", 1, 2048, 2048)
         check_disks(planted)

@@ -23,7 +23,7 @@ KEY = re.compile(
     r"\.[a-z0-9_]+)\b(?!\()"
 )
 FLAG = re.compile(r"(?<![\w-])(--[a-z][a-z-]*)")
-OTHERS = {"--no-python"}  # torchrun's
+OTHERS = {"--no-python", "--logdir"}  # of torchrun, of tensorboard
 
 Row = collections.namedtuple("Row", "tip who see test")
 

@@ -103,7 +103,7 @@ static void printTimes(const std::vector<double> &times,
 
 /// What the runtime itself takes, after the tables of a profile.
 static void printBetween(const Profile &profile) {
-  double all = double(profile.nanoseconds);
+  double all = profile.nanoseconds;
   double between = std::max(all - profile.inLaunches(), 0.0);
   std::printf("%.4f ms the run, of them %.4f (%.2f %%) between kernels\n",
               all * 1e-6, between * 1e-6, 100 * between / all);

@@ -20,8 +20,10 @@ namespace {
 struct Account {
   LaneTimes &times;
 
+  /// A phase that a newer compiler knows counts as forward.
   int64_t *operator()(const format::Launch &launch) const {
-    return &times.phases[size_t(launch.phase())];
+    bool isKnown = launch.phase() <= format::Phase::MAX;
+    return &times.phases[isKnown ? size_t(launch.phase()) : 0];
   }
   int64_t *operator()(const format::Copy &) const { return &times.copies; }
   int64_t *operator()(const Collective auto &) const {
@@ -55,18 +57,18 @@ static const format::Command &findRecorded(const Walker &walker,
   return walker.command(record);
 }
 
-static int64_t *findAccount(const Walker &walker, const TraceEvent &event,
-                            LaneTimes &times) {
-  if (event.cause != TraceEvent::kNone)
-    return visitCommand(findRecorded(walker, event.cause),
-                        WaitAccount{{times}});
-  return visitCommand(walker.command(event.command), Account{times});
+int64_t &LaunchTimes::findAccount(EntrySums &sums, const TraceEvent &event) {
+  if (event.cause == TraceEvent::kNone)
+    return *visitCommand(sums.walker->command(event.command), Account{times});
+  auto [recorded, isNew] = sums.recorded.try_emplace(event.cause, nullptr);
+  if (isNew)
+    recorded->second = &findRecorded(*sums.walker, event.cause);
+  return *visitCommand(*recorded->second, WaitAccount{{times}});
 }
 
 void LaunchTimes::add(const TracedRun &run) {
-  const Walker &walker = run.context->walker();
   EntrySums &sums = entries[&run.context->entry()];
-  sums.walker = &walker;
+  sums.walker = &run.context->walker();
   lostEvents += run.reading.lost;
   for (const TraceEvent &event : run.reading.events) {
     if (event.command >= sums.commands.size())
@@ -77,7 +79,7 @@ void LaunchTimes::add(const TracedRun &run) {
     sum.flops += std::max<int64_t>(event.flops, 0);
     sum.bytes += std::max<int64_t>(event.bytes, 0);
     if (event.lane == 0)
-      *findAccount(walker, event, times) += event.end - event.begin;
+      findAccount(sums, event) += event.end - event.begin;
   }
 }
 

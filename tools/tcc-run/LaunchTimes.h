@@ -6,6 +6,7 @@
 #include "tools/tcc-run/TraceFile.h"
 
 #include <map>
+#include <unordered_map>
 #include <vector>
 
 namespace tcc::tools {
@@ -49,7 +50,10 @@ private:
   struct EntrySums {
     const runtime::Walker *walker = nullptr; ///< of any of its contexts
     std::vector<Sum> commands;               ///< by their numbers
+    /// What commands that record events come after on their lanes.
+    std::unordered_map<uint32_t, const format::Command *> recorded;
   };
+  int64_t &findAccount(EntrySums &sums, const runtime::TraceEvent &event);
 
   std::map<const format::Entry *, EntrySums> entries;
   LaneTimes times;

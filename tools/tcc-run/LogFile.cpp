@@ -61,9 +61,13 @@ void LogFile::writeRest() {
   }
 }
 
-Status LogFile::add(std::string record) {
+bool LogFile::hasRoomFor(size_t bytes) const {
   constexpr size_t kMostBytes = 1 << 20; // but of a single record
-  if (rest.empty() || restBytes + record.size() <= kMostBytes) {
+  return rest.empty() || restBytes + bytes <= kMostBytes;
+}
+
+Status LogFile::add(std::string record) {
+  if (hasRoomFor(record.size())) {
     restBytes += record.size();
     rest.push_back(std::move(record));
   } else {

@@ -36,6 +36,8 @@ public:
   /// Fails where the disk does not take the record, but not again until it has
   /// taken one: the file can be used as before.
   [[nodiscard]] runtime::Status add(std::string record);
+  /// Whether `add` keeps a record of so many bytes, until the disk takes it.
+  bool hasRoomFor(size_t bytes) const;
   /// Fails where records are lost.
   [[nodiscard]] runtime::Status close();
 

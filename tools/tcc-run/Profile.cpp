@@ -52,7 +52,7 @@ static Status profileRun(Context &context, Trace &trace, Profile &profile,
   if (Status status = context.run(); !status.ok())
     return status;
   auto spent = std::chrono::steady_clock::now() - start;
-  profile.nanoseconds = std::chrono::nanoseconds(spent).count();
+  profile.nanoseconds = double(std::chrono::nanoseconds(spent).count());
   LaunchTimes times;
   times.add({&context, trace.take()});
   profile.launches = times.list();
@@ -188,9 +188,8 @@ static void printRow(const Profile &profile, const LaunchTime &row,
                      const std::string &name) {
   double runs = double(profile.runs), time = double(row.nanoseconds);
   std::printf("%10.4f %6.2f %8.4g %9.2f %8.2f", time / runs * 1e-6,
-              100 * time / runs / double(profile.nanoseconds),
-              double(row.calls) / runs, double(row.flops) / time,
-              double(row.bytes) / time);
+              100 * time / runs / profile.nanoseconds, double(row.calls) / runs,
+              double(row.flops) / time, double(row.bytes) / time);
   if (profile.roofline.flops > 0)
     std::printf(" %7.0f%%", 100 * profile.shareOf(row));
   std::printf("  %s\n", name.c_str());
@@ -241,7 +240,7 @@ void tools::printProfile(const Context &context, const Profile &profile) {
 void tools::describeProfile(const Context &context, const Profile &profile,
                             nlohmann::ordered_json &document) {
   double runs = double(profile.runs);
-  document["profile_ms"] = double(profile.nanoseconds) / 1e6;
+  document["profile_ms"] = profile.nanoseconds / 1e6;
   document["roofline_gflops"] = profile.roofline.flops;
   document["roofline_gbytes"] = profile.roofline.bytes;
   auto &list = document["profile"] = nlohmann::ordered_json::array();

@@ -12,7 +12,7 @@ namespace tcc::tools {
 /// The launches of some runs, or of some updates of a training.
 struct Profile {
   size_t runs = 1;
-  uint64_t nanoseconds = 0; ///< from the begin to the end of one, on average
+  double nanoseconds = 0; ///< from the begin to the end of one, on average
   std::vector<LaunchTime> launches; ///< in all of them, most expensive first
   Roofline roofline;                ///< zeros where nothing is known of it
 

@@ -38,6 +38,7 @@ static constexpr int kPeer = static_cast<int>(Code::Peer);
 
 Status tools::joinRanks(const RunningOptions &options, Ranks &ranks) {
   ranks.threads = options.threads;
+  ranks.cpus = defaultThreadCount();
   Result<Launch> launch = readLaunch();
   if (!launch.ok())
     return launch.takeStatus();
@@ -54,6 +55,7 @@ Status tools::joinRanks(const RunningOptions &options, Ranks &ranks) {
   Result<int> share = shareCores(*ranks.communicator);
   if (!share.ok())
     return share.takeStatus();
+  ranks.cpus = *share;
   if (ranks.threads == 0)
     ranks.threads = *share;
   if (!ranks.isFirst())

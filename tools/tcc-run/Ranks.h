@@ -12,6 +12,7 @@ struct Ranks {
   runtime::Launch launch;
   std::unique_ptr<runtime::Communicator> communicator; ///< null for one rank
   int threads = 0; ///< of this rank; 0 for one rank without --threads
+  int cpus = 1;    ///< that this rank may keep busy
 
   /// The rank that prints, and writes files.
   bool isFirst() const { return launch.rank == 0; }

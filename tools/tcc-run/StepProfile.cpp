@@ -1,7 +1,5 @@
 #include "tools/tcc-run/StepProfile.h"
 
-#include "runtime/base/ThreadPool.h"
-
 #include <algorithm>
 #include <cstdio>
 
@@ -11,9 +9,11 @@ using namespace tcc::runtime;
 
 static constexpr int64_t kWarmup = 2;
 
-StepProfile::StepProfile(int64_t count, const Batches &batches)
+StepProfile::StepProfile(int64_t count, Batches &batches)
     : batches(batches), warmup(std::min(kWarmup, count - 1)),
-      begun(readClocks()), lastEnd(std::chrono::steady_clock::now()) {}
+      begun(readClocks()), lastEnd(std::chrono::steady_clock::now()) {
+  batches.timeReading();
+}
 
 /// Zeros where the system does not count what threads do.
 StepProfile::Clocks StepProfile::readClocks() const {
@@ -22,13 +22,12 @@ StepProfile::Clocks StepProfile::readClocks() const {
           batches.loader().readingTime()};
 }
 
-void StepProfile::end() { ended = readClocks(); }
-
 void StepProfile::add(std::span<const TracedRun> runs, const Pace &pace,
                       bool isSkipped) {
   auto now = std::chrono::steady_clock::now();
   std::chrono::duration<double> seconds = now - std::exchange(lastEnd, now);
   double evaluated = std::exchange(evaluation, 0);
+  double logged = std::exchange(logs, 0);
   if (warmup-- > 0) {
     begun = readClocks();
     return;
@@ -41,6 +40,7 @@ void StepProfile::add(std::span<const TracedRun> runs, const Pace &pace,
   sum.data += pace.dataWait;
   sum.checkpoints += pace.stall;
   sum.evaluations += evaluated;
+  sum.logs += logged;
 }
 
 /// The device is idle while the host alone does something, not while the host
@@ -62,6 +62,7 @@ std::vector<StepProfile::Part> StepProfile::listParts() const {
   add("data", sum.data);
   add("checkpoints", sum.checkpoints);
   add("evaluations", sum.evaluations);
+  add("logs", sum.logs);
   add("host", left);
   return parts;
 }
@@ -73,17 +74,20 @@ double StepProfile::partOf(std::string_view name) const {
   return seconds;
 }
 
-Profile StepProfile::makeProfile(const Context &context) const {
-  Profile profile = {.runs = updates,
-                     .nanoseconds = uint64_t(1e9 * sum.all / double(updates)),
-                     .launches = launches.list(),
-                     .roofline = {}};
-  profile.measureRoofline(context);
-  return profile;
+void StepProfile::end(TrainingSession &session) {
+  ended = readClocks();
+  if (isEmpty())
+    return;
+  context = &session.lastContext();
+  profile = {.runs = updates,
+             .nanoseconds = 1e9 * sum.all / double(updates),
+             .launches = launches.list(),
+             .roofline = {}};
+  profile.measureRoofline(*context);
 }
 
-void StepProfile::print(TrainingSession &session) const {
-  if (updates == 0) {
+void StepProfile::print() const {
+  if (isEmpty()) {
     std::printf("no update was left to profile\n");
     return;
   }
@@ -93,37 +97,37 @@ void StepProfile::print(TrainingSession &session) const {
     std::printf("%10.4f %6.2f  %s\n", 1e3 * part.seconds / double(updates),
                 100 * part.seconds / sum.all, part.name.c_str());
   if (launches.lost() > 0)
-    std::printf("%10s the trace had no room for %llu of the launches\n", "",
+    std::printf("%10s the trace had no room for %llu of the commands\n", "",
                 static_cast<unsigned long long>(launches.lost()));
-  const Context &context = session.lastContext();
-  printProfile(context, makeProfile(context));
+  printProfile(*context, profile);
 }
 
-nlohmann::ordered_json StepProfile::describe(TrainingSession &session) const {
+nlohmann::ordered_json StepProfile::describe() const {
   nlohmann::ordered_json document = {{"updates", updates}};
-  if (updates == 0)
+  if (isEmpty())
     return document;
   auto &parts = document["parts_ms"];
   for (const Part &part : listParts())
     parts[part.name] = 1e3 * part.seconds / double(updates);
   document["lost_events"] = launches.lost();
-  const Context &context = session.lastContext();
-  describeProfile(context, makeProfile(context), document);
+  describeProfile(*context, profile, document);
   return document;
 }
 
-/// Adds what the roofline says of the launches, nanoseconds as seconds.
-static void addRoofline(const Profile &profile, RunFigures &figures) {
+/// Adds what is known of launches, nanoseconds as seconds.
+static void addLaunches(const Profile &profile, RunFigures &figures) {
+  constexpr double kShort = 5e-6;
   for (const LaunchTime &launch : profile.launches) {
-    figures.launches += int64_t(launch.calls);
-    figures.ideal += profile.shareOf(launch) * double(launch.nanoseconds) / 1e9;
+    double seconds = double(launch.nanoseconds) / 1e9;
+    figures.ideal += profile.shareOf(launch) * seconds;
+    if (seconds < kShort * double(launch.calls))
+      figures.shortLaunches += seconds;
     if (profile.isBoundByMemory(launch))
-      figures.memoryBound += double(launch.nanoseconds) / 1e9;
+      figures.memoryBound += seconds;
   }
 }
 
-RunFigures StepProfile::measure(TrainingSession &session) const {
-  const Context &context = session.lastContext();
+RunFigures StepProfile::measure(int cpus) const {
   RunFigures figures;
   figures.all = sum.all;
   figures.updates = int64_t(updates);
@@ -136,14 +140,15 @@ RunFigures StepProfile::measure(TrainingSession &session) const {
   figures.data = partOf("data");
   figures.checkpoints = partOf("checkpoints");
   figures.evaluations = partOf("evaluations");
+  figures.logs = partOf("logs");
   figures.host = partOf("host");
-  addRoofline(makeProfile(context), figures);
+  addLaunches(profile, figures);
   figures.reading = ended.reading.passed - begun.reading.passed;
   figures.readingCpu = ended.reading.onCpu - begun.reading.onCpu;
   figures.workers = batches.loader().workerCount();
-  figures.cpus = defaultThreadCount();
-  bool isHost = context.executable().device().isHost();
-  figures.threads = isHost ? context.threads() : 0;
+  figures.cpus = cpus;
+  bool isHost = context->executable().device().isHost();
+  figures.threads = isHost ? context->threads() : 0;
   ThreadTimes thread = ended.thread - begun.thread;
   figures.delayed = thread.delayed;
   // A thread that others compute with waits for them.
@@ -151,7 +156,7 @@ RunFigures StepProfile::measure(TrainingSession &session) const {
     figures.stopped =
         std::max(thread.passed - thread.ran - thread.delayed - figures.copies -
                      figures.communication - figures.otherLanes - figures.data -
-                     figures.checkpoints - figures.evaluations,
+                     figures.checkpoints - figures.evaluations - figures.logs,
                  0.0);
   return figures;
 }

@@ -20,20 +20,23 @@ public:
   /// Begins with the first of so many updates, of which some are not counted
   /// where there are more: they touch memory and fill caches.
   /// The batches are those of the updates, and outlive it.
-  StepProfile(int64_t count, const Batches &batches);
+  StepProfile(int64_t count, Batches &batches);
 
   /// Ends an update, whose runs were traced.
   void add(std::span<const TracedRun> runs, const Pace &pace, bool isSkipped);
-  /// After the last update, on the thread that made them.
-  void end();
-  /// An evaluation took some of the time of the update that ends next.
+  /// What took some of the time of the update that ends next: an evaluation,
+  /// and writing logs.
   void addEvaluation(double seconds) { evaluation += seconds; }
+  void addLogs(double seconds) { logs += seconds; }
+  /// After the last update that `session` makes, on the thread that made them.
+  void end(runtime::TrainingSession &session);
 
-  /// The session has made the updates.
-  void print(runtime::TrainingSession &session) const;
-  nlohmann::ordered_json describe(runtime::TrainingSession &session) const;
-  /// What limits the updates; some were made.
-  RunFigures measure(runtime::TrainingSession &session) const;
+  // What was found, after the end; the session lives.
+  void print() const;
+  nlohmann::ordered_json describe() const;
+  /// What limits the updates, of which there is one at least. The process may
+  /// use so many CPUs.
+  RunFigures measure(int cpus) const;
   bool isEmpty() const { return updates == 0; }
 
 private:
@@ -49,18 +52,19 @@ private:
   Clocks readClocks() const;
   std::vector<Part> listParts() const;
   double partOf(std::string_view name) const;
-  Profile makeProfile(const runtime::Context &context) const;
 
   const Batches &batches;
   int64_t warmup; ///< updates that are still not counted
   Clocks begun, ended;
   size_t updates = 0, skipped = 0;
   LaunchTimes launches;
+  Profile profile;                           ///< of the end
+  const runtime::Context *context = nullptr; ///< of the last update
   std::chrono::steady_clock::time_point lastEnd;
-  double evaluation = 0; ///< seconds since `lastEnd`
+  double evaluation = 0, logs = 0; ///< seconds since `lastEnd`
   /// Seconds of all updates, each from the end of the one before.
   struct {
-    double all = 0, data = 0, checkpoints = 0, evaluations = 0;
+    double all = 0, data = 0, checkpoints = 0, evaluations = 0, logs = 0;
   } sum;
 };
 

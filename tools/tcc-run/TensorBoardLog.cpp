@@ -34,15 +34,18 @@ static double getTime() {
 static Result<int64_t> chooseSeconds(const std::string &folder) {
   auto seconds = static_cast<int64_t>(getTime());
   std::error_code error;
-  for (fs::directory_iterator entry(folder, error), end; !error && entry != end;
-       entry.increment(error)) {
+  for (fs::directory_iterator entry(folder, error), last;
+       !error && entry != last; entry.increment(error)) {
     std::string name = entry->path().filename();
     if (!name.starts_with(kPrefix))
       continue;
+    // More digits are no seconds: a name with them comes elsewhere.
+    constexpr size_t kDigits = 10;
     int64_t other = 0;
-    std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(),
-                    other);
-    seconds = std::max(seconds, other + 1);
+    const char *begin = name.data() + kPrefix.size();
+    auto end = std::from_chars(begin, name.data() + name.size(), other);
+    if (end.ptr - begin <= ptrdiff_t(kDigits))
+      seconds = std::max(seconds, other + 1);
   }
   if (error)
     return makeError(Code::Io, "cannot list '", folder, "': ", error.message());
@@ -118,6 +121,9 @@ Status TensorBoardLog::writeEvaluation(int64_t step,
 Status TensorBoardLog::write(int64_t step, const Summary &summary) {
   if (!isOpen() || summary.getMessage().empty())
     return Status();
-  return file.add(std::exchange(head, "") +
-                  makeRecord(getTime(), step, summary));
+  std::string record = head + makeRecord(getTime(), step, summary);
+  // What hides other events is not lost with one.
+  if (file.hasRoomFor(record.size()))
+    head.clear();
+  return file.add(std::move(record));
 }

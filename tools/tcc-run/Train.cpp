@@ -164,18 +164,21 @@ Status Training::beginTrace() {
       options.profile || options.diagnoses || !options.traceFile.empty();
   if (!ranks.isFirst() || (!hasRanks && !keepsRuns))
     return Status();
-  trace.emplace(session->stream().laneCount());
+  trace.emplace(session->stream().laneCount(),
+                std::max(Trace::kCapacity, session->countCommands()));
   updates->trace(*trace, keepsRuns);
   return session->stream().trace(&*trace);
 }
 
-/// Nothing if nobody asked, or no update was made.
-std::optional<Diagnosis> Training::findDiagnosis() const {
-  if (!options.diagnoses || !profile || profile->isEmpty())
-    return std::nullopt;
-  RunFigures figures = profile->measure(*session);
+void Training::endProfile() {
+  if (!profile)
+    return;
+  profile->end(*session);
+  if (profile->isEmpty())
+    return;
+  RunFigures figures = profile->measure(ranks.cpus);
   figures.areCheckpointsSynced = options.syncCheckpoints;
-  return diagnose(figures);
+  diagnosis = diagnose(figures);
 }
 
 nlohmann::ordered_json Training::describeResult() const {
@@ -204,8 +207,8 @@ nlohmann::ordered_json Training::describeResult() const {
   if (std::string end = requests.describeEnd(); !end.empty())
     document["stopped_by"] = end;
   if (options.profile && profile)
-    document["profile"] = profile->describe(*session);
-  if (auto diagnosis = findDiagnosis())
+    document["profile"] = profile->describe();
+  if (options.diagnoses && diagnosis)
     document["diagnosis"] = tools::describe(*diagnosis);
   return document;
 }
@@ -254,8 +257,8 @@ Status Training::finish() {
   else
     printResult();
   if (options.profile && profile && !options.running.json)
-    profile->print(*session);
-  if (auto diagnosis = findDiagnosis(); diagnosis && !options.running.json)
+    profile->print();
+  if (options.diagnoses && diagnosis && !options.running.json)
     std::cout << '\n' << print(*diagnosis);
   noteEnd();
   return Status();
@@ -329,8 +332,7 @@ Status Training::run() {
   if (Status status = beginTrace(); !status.ok())
     return status;
   Status trained = trainSteps();
-  if (profile)
-    profile->end();
+  endProfile();
   logs.close();
   if (!trained.ok() && trained.code() != Code::Numerics)
     return trained;
@@ -350,7 +352,7 @@ static TrainOptions optionsOfRank(const Ranks &ranks, TrainOptions options) {
 
 /// The flags that decide which steps a rank makes, of which batches, and when
 /// ranks compare their variables.
-static std::string describe(const TrainOptions &options) {
+static std::string describeFlags(const TrainOptions &options) {
   return concat(
       "train ", options.resume, options.resumesIfAny,
       !options.data.init.empty(), options.findsRate, options.noShuffle, " ",
@@ -365,7 +367,7 @@ int tools::trainCommand(const TrainOptions &options) {
   removeReports(ranks, options.logDir);
   TrainOptions own = optionsOfRank(ranks, options);
   if (status.ok())
-    status = compareFlags(ranks, describe(options));
+    status = compareFlags(ranks, describeFlags(options));
   Training training(own, ranks);
   if (status.ok())
     status = training.run();

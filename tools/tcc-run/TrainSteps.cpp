@@ -31,10 +31,21 @@ void Training::writeLog(const nlohmann::ordered_json &evaluation) {
   if (!unlogged)
     return logs.writeAgain(evaluation);
   unlogged->stall = checkpoints.takeStall();
+  Clock::time_point before = Clock::now();
   logs.write(*unlogged, evaluation);
+  if (profile)
+    profile->addLogs(secondsSince(before));
   if (profile)
     profile->add(updates->tracedRuns(), *unlogged, session->metrics().skipped);
   unlogged.reset();
+}
+
+/// To the logs, after the updates that are due.
+void Training::writeParameters() {
+  Clock::time_point before = Clock::now();
+  logs.writeParameters();
+  if (profile)
+    profile->addLogs(secondsSince(before));
 }
 
 /// Where there was one, to the state before it, which is after update `step`.
@@ -168,7 +179,7 @@ Status Training::trainSteps() {
       continue;
     explainSkipped();
     if (!rollback->hasSpike())
-      logs.writeParameters();
+      writeParameters();
     if (Status status = returnFromSpike(step); !status.ok())
       return status;
     bool isDone = step == lastStep && !evaluations->isMissed(step, lastStep);

@@ -57,10 +57,11 @@ private:
   runtime::Status beginTrace();
   Pace note(ProgressLine &line, Clock::time_point before);
   void writeLog(const nlohmann::ordered_json &evaluation);
+  void writeParameters();
   void explainSkipped();
   runtime::Status returnFromSpike(int64_t &step);
   runtime::Status finish();
-  std::optional<Diagnosis> findDiagnosis() const;
+  void endProfile();
   nlohmann::ordered_json describeResult() const;
   void printResult() const;
   void noteEnd() const;
@@ -81,6 +82,7 @@ private:
   int64_t firstStep = 0, lastStep = 0;
   PaceSum paces;
   std::optional<StepProfile> profile; ///< of a run that is looked at
+  std::optional<Diagnosis> diagnosis; ///< likewise, at its end
   Requests requests; ///< heard where there is something to keep
 };
 

@@ -1,7 +1,8 @@
-// Locations say which node and module an op came from, and of which phase it is.
+// Locations say which node and module an op came from, and of which phase it
+// is.
 
-#include "dialects/graph/NodeNames.h"
 #include "dialects/graph/Phases.h"
+#include "dialects/graph/NodeNames.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/MLIRContext.h"
 #include "gmock/gmock.h"

@@ -74,8 +74,6 @@ const Spoiled kSpoiled[] = {
      [](auto &b) { b.tables.kernels[0]->alignments[1] = 3; }},
     {"aligned to 0 bytes",
      [](auto &b) { b.tables.kernels[0]->alignments[1] = 0; }},
-    {"'second' is of a phase unknown to this runtime",
-     [](auto &b) { secondLaunch(b).phase = format::Phase(99); }},
     {"'second' has a misaligned buffer 0",
      [](auto &b) { readFrom(b, constant(8)); }},
     {"a misaligned buffer 0", [](auto &b) { readFrom(b, times(8)); }},

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import re
 
 import numpy as np
 from safetensors.numpy import load_file
@@ -252,6 +253,24 @@ def row_metrics_log(suite):
     log = suite.train(suite.compile("mlp", SGD), "--steps", 3).log
     keys = {"step", "loss", "lr", "grad_norm", "loss_scale", "skipped", "samples_per_s", "data_wait_s"}
     suite.check("a line for each update", len(log) == 3 and keys <= set(log[0]), log)
+
+
+def row_tensorboard(suite):
+    package, folder = suite.compile("mlp", SGD), suite.new_path()
+    suite.train(package, "--steps", 3, "--tensorboard", folder, "--tensorboard-histograms", 2)
+    (name,) = os.listdir(folder)
+    with open(f"{folder}/{name}", "rb") as file:
+        events = file.read()
+    tags = (b"train/loss", b"speed/samples_per_s", b"histograms")
+    suite.check("tags", name.startswith("events.out.tfevents.") and all(t in events for t in tags), name)
+
+
+def row_diagnose(suite):
+    package = suite.compile("mlp", SGD)
+    out = suite.train(package, "--steps", 4, "--diagnose").out
+    suite.check("a bottleneck", re.search(r"^bottleneck: [a-zA-Z ]+: ", out, re.MULTILINE), out)
+    suite.check("figures", "waiting for batches, of the time" in out, out)
+    suite.check("nothing without", "bottleneck" not in suite.train(package, "--steps", 4).out)
 
 
 def row_manual_seed(suite):

@@ -38,8 +38,10 @@ private:
   Bottleneck explainData();
   Bottleneck explainDelay() const;
   Bottleneck explainCheckpoints() const;
+  Bottleneck explainLaunches() const;
   Bottleneck explainCompute();
   double gainOfThreads() const;
+  int countThreads() const { return std::max(run.threads, 1) + run.workers; }
 
   const RunFigures &run;
   Diagnosis diagnosis;
@@ -57,13 +59,14 @@ void Tree::consider(Bottleneck candidate) {
     diagnosis.bottleneck = std::move(candidate);
 }
 
-/// Who waits for a disk uses no CPU.
+/// Who waits for a disk uses no CPU; who waits for a CPU, with others of this
+/// process, uses its share of them.
 Bottleneck Tree::explainData() {
-  constexpr double kDecodes = 0.5;
   double cpuShare = run.reading > 0 ? run.readingCpu / run.reading : 1;
+  double fairShare = std::min(1.0, double(run.cpus) / countThreads());
   std::string waited =
       concat(percent(shareOf(run.data)), " of the time is waiting for batches");
-  if (!is("reading samples, of which on a CPU", cpuShare, kDecodes))
+  if (!is("reading samples, of which on a CPU", cpuShare, fairShare / 2))
     return {"storage", shareOf(run.data),
             concat(waited, ", and reading them is waiting for the disk"),
             "keep what is read on a faster disk, or a copy of it: "
@@ -95,15 +98,17 @@ Bottleneck Tree::explainCheckpoints() const {
 Bottleneck Tree::explainDelay() const {
   std::string found =
       concat(percent(shareOf(run.delayed)),
-             " of the time others had the CPU while this process wanted it");
-  if (run.threads > run.cpus)
+             " of the time others had the CPU while this thread wanted it");
+  if (countThreads() > run.cpus)
     return {"threads", shareOf(run.delayed), std::move(found),
-            concat("compute with as many threads as there are CPUs: --threads ",
-                   run.cpus),
+            concat("have no more of them than CPUs, of which there are ",
+                   run.cpus, ": --threads, --set data.workers"),
             gainOf(run.delayed)};
-  return {"other processes", shareOf(run.delayed), std::move(found),
-          "end them, or run elsewhere; tcc-run doctor says how many there are",
-          gainOf(run.delayed)};
+  return {
+      "other processes", shareOf(run.delayed), std::move(found),
+      "end them, or run elsewhere; tcc-run doctor says how busy the machine "
+      "is",
+      gainOf(run.delayed)};
 }
 
 void Tree::askWaits() {
@@ -114,6 +119,18 @@ void Tree::askWaits() {
     consider(explainData());
   if (isWorth("waiting for checkpoints", run.checkpoints))
     consider(explainCheckpoints());
+  if (isWorth("evaluations", run.evaluations))
+    consider({"evaluations", shareOf(run.evaluations),
+              concat(percent(shareOf(run.evaluations)),
+                     " of the time is evaluations"),
+              "evaluate less often: --set eval.every=N",
+              gainOf(run.evaluations)});
+  if (isWorth("writing logs", run.logs))
+    consider(
+        {"logs", shareOf(run.logs),
+         concat(percent(shareOf(run.logs)), " of the time is writing logs"),
+         "a larger K of --tensorboard-histograms, or a faster disk",
+         gainOf(run.logs)});
   if (isWorth("waiting for other ranks", run.communication))
     consider({"communication", shareOf(run.communication),
               concat(percent(shareOf(run.communication)),
@@ -129,12 +146,15 @@ void Tree::askWaits() {
               gainOf(run.copies)});
   if (isWorth("ready to run while others ran", run.delayed))
     consider(explainDelay());
-  if (isWorth("not allowed to run", run.stopped))
-    consider({"CPU quota", shareOf(run.stopped),
-              concat(percent(shareOf(run.stopped)),
-                     " of the time the process was not allowed to run"),
-              "give its container more CPUs: tcc-run doctor says its quota",
-              gainOf(run.stopped)});
+  if (isWorth("neither running, nor ready, nor waiting for any of these",
+              run.stopped))
+    consider(
+        {"CPU quota", shareOf(run.stopped),
+         concat(percent(shareOf(run.stopped)),
+                " of the time something kept the process from running"),
+         "give its container more CPUs and memory (tcc-run doctor says how "
+         "much it has), and let nobody stop it",
+         gainOf(run.stopped)});
   double skipped = double(run.skipped) / double(run.updates);
   if (is("skipped, of all updates", skipped, kWorth))
     consider({"skipped updates", skipped,
@@ -152,11 +172,32 @@ double Tree::gainOfThreads() const {
   return 1 / (1 - part + part / std::max(more, 1.0));
 }
 
+/// Larger batches spread what a launch costs beside its work: about half of it
+/// is left with twice the samples.
+Bottleneck Tree::explainLaunches() const {
+  constexpr double kLeastUse = 0.25; // of the machine, by kernels that are long
+  double slow =
+      run.ideal > 0 ? std::max(run.compute - run.ideal / kLeastUse, 0.0) : 0;
+  double idle = run.host + slow;
+  return {
+      "launches", shareOf(idle),
+      concat(percent(shareOf(run.host)),
+             " of the time is the host's, between kernels and updates, and ",
+             percent(run.shortLaunches / std::max(run.compute, 1e-9)),
+             " of computing is kernels of less than 5 us"),
+      "larger batches: batch.micro", gainOf(idle / 2)};
+}
+
 /// Nothing else takes much of the time.
 Bottleneck Tree::explainCompute() {
-  constexpr double kFewMicroseconds = 5, kMuchHost = 0.15, kMostBound = 0.6;
+  constexpr double kMuchHost = 0.15, kMostShort = 0.5, kMostBound = 0.6;
+  double compute = std::max(run.compute, 1e-9);
   double part = shareOf(run.compute + run.otherLanes);
-  double each = 1e6 * run.compute / double(std::max<int64_t>(run.launches, 1));
+  bool isHosts = is("the host between kernels and updates, of the time",
+                    shareOf(run.host), kMuchHost);
+  if (isHosts || is("kernels of less than 5 us, of computing",
+                    run.shortLaunches / compute, kMostShort))
+    return explainLaunches();
   if (run.threads > 0 &&
       is("CPUs that do not compute, of all", 1 - double(run.threads) / run.cpus,
          0) &&
@@ -164,30 +205,17 @@ Bottleneck Tree::explainCompute() {
     return {"threads", part,
             concat(run.threads, " of ", run.cpus, " CPUs compute"),
             concat("--threads ", run.cpus), gainOfThreads()};
-  // What a launch costs beside its work: the host's walk, and cold caches.
-  double idle = run.host + std::max(run.compute - 4 * run.ideal, 0.0);
-  if (is("between launches, of the time", shareOf(run.host), kMuchHost) ||
-      (run.launches > 0 && each < kFewMicroseconds))
-    return {"launches", shareOf(idle),
-            concat("a launch takes ", static_cast<int64_t>(each + 0.5),
-                   " us on average, and ", percent(shareOf(run.host)),
-                   " of the time is between them"),
-            "larger batches: --dim batch=N of tcc, or fewer with batch.micro",
-            gainOf(idle / 2)};
-  double bound = run.compute > 0 ? run.memoryBound / run.compute : 0;
-  if (is("kernels that the memory's bandwidth limits, of computing", bound,
-         kMostBound))
-    return {"memory bandwidth", shareOf(run.memoryBound),
-            concat(percent(bound), " of computing is kernels that move more "
-                                   "bytes than the memory can in the time"),
-            "half of the bytes, unless the recipe has it: precision.compute = "
-            "\"bf16\"",
-            gainOf(run.memoryBound / 3)};
-  return {"compute", part,
-          concat(percent(part),
-                 " of the time is computing, and nothing else "
-                 "takes ",
-                 percent(kWorth)),
+  if (is("kernels that the memory's bandwidth limits, of computing",
+         run.memoryBound / compute, kMostBound))
+    return {
+        "memory bandwidth", shareOf(run.memoryBound),
+        concat(percent(run.memoryBound / compute),
+               " of computing is kernels whose bytes take the machine longer "
+               "than their operations"),
+        "half of the bytes, unless the recipe has it: precision.compute = "
+        "\"bf16\"",
+        gainOf(run.memoryBound / 2)};
+  return {"compute", part, concat(percent(part), " of the time is computing"),
           /*advice=*/"", 1};
 }
 
@@ -219,7 +247,7 @@ std::string tools::print(const Diagnosis &diagnosis) {
   if (found.gain > 1) {
     char gain[32];
     std::snprintf(gain, sizeof(gain), "%.1f", found.gain);
-    text += concat(": up to ", gain, " times as fast");
+    text += concat(": about ", gain, " times as fast");
   }
   return text + "\n";
 }

@@ -19,23 +19,25 @@ struct RunFigures {
   double all = 0; ///< from the begin of the first one to the end of the last
   int64_t updates = 0;
   int64_t skipped = 0; ///< updates that changed nothing
-  /// Parts of `all`: see StepProfile.
+  /// Seconds of the parts that StepProfile has.
   double compute = 0, copies = 0, communication = 0, otherLanes = 0, data = 0,
-         checkpoints = 0, evaluations = 0, host = 0;
+         checkpoints = 0, evaluations = 0, logs = 0, host = 0;
 
-  int64_t launches = 0;
-  /// The least time that the machine could take for the launches, and of
-  /// `compute` what is of those whose bytes take it longer than their flops.
-  double ideal = 0, memoryBound = 0;
+  /// The least time that the machine could take for the launches; 0 where its
+  /// roofline is not known.
+  double ideal = 0;
+  /// The part of `compute` that is launches whose bytes take the machine longer
+  /// than their flops, and the part that is launches of less than 5 us.
+  double memoryBound = 0, shortLaunches = 0;
 
   double reading = 0;    ///< of samples, by all threads
-  double readingCpu = 0; ///< of it, on a CPU
+  double readingCpu = 0; ///< the part of it that is on a CPU
   int workers = 0;       ///< threads that read ahead
   int threads = 1;       ///< that compute; 0: another device does
-  int cpus = 1;          ///< that the process may use
+  int cpus = 1;          ///< that the process may keep busy
 
-  /// Of the thread that makes updates: ready to run, but others ran; and time
-  /// in which it could not run, without waiting for anything that is known.
+  /// Time in which the thread that makes updates was ready to run, but others
+  /// ran; and in which it could not run, without waiting for what is known.
   double delayed = 0, stopped = 0;
 
   bool areCheckpointsSynced = false; ///< each is waited for

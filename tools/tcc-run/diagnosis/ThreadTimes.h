@@ -19,8 +19,8 @@ struct ThreadTimes {
   }
 };
 
-/// Those of the calling thread, as the scheduler counts them; `root` is where
-/// proc is. Code::Io or Code::BadData where the system does not say.
+/// The times of the calling thread, as the scheduler counts them; `root` is
+/// where proc is. Code::Io or Code::BadData where the system does not say.
 runtime::Result<ThreadTimes> readThreadTimes(const std::string &root = "");
 
 } // namespace tcc::tools

@@ -45,7 +45,8 @@ static Result<std::vector<Place>> listPlaces(const Machine &machine,
     std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(rest.size(), line.size() + 1));
     size_t first = line.find(':'), second = line.find(':', first + 1);
-    if (second == std::string_view::npos || line[second + 1] != '/')
+    if (second == std::string_view::npos ||
+        !line.substr(second + 1).starts_with('/'))
       return unexpected(kMemberships, line, "hierarchy:controllers:/group");
     std::string controllers(line.substr(first + 1, second - first - 1));
     std::string group(line.substr(second + 1));

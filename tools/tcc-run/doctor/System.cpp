@@ -65,11 +65,13 @@ static Result<std::pair<std::string, double>> readLoad(const Machine &machine,
                    load);
 }
 
+/// The load is that of all CPUs, whichever of them this process may use.
 static Finding examineLoad(const Machine &machine) {
-  auto cpus = machine.countCpus();
-  if (!cpus.ok())
-    return unknown(cpus.takeStatus());
-  auto load = readLoad(machine, *cpus);
+  auto online = machine.readList("/sys/devices/system/cpu/online");
+  if (!online.ok())
+    return unknown(online.takeStatus());
+  const int cpus = static_cast<int>(online->size());
+  auto load = readLoad(machine, cpus);
   if (!load.ok())
     return unknown(load.takeStatus());
   std::string found = load->first;
@@ -87,9 +89,9 @@ static Finding examineLoad(const Machine &machine) {
                        "timed";
   const char *look = "ps -eo pcpu,pid,user,args --sort=-pcpu | head";
   constexpr double kBusy = 0.25, kMuchWaiting = 10; // of a CPU; percent
-  if (load->second > *cpus)
+  if (load->second > cpus)
     return problem(found, advice, look);
-  if (load->second > kBusy * *cpus || waiting > kMuchWaiting)
+  if (load->second > kBusy * cpus || waiting > kMuchWaiting)
     return warning(found, advice, look);
   return ok(found);
 }
