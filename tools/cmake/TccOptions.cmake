@@ -49,6 +49,18 @@ function(tcc_reuse_precompiled target owner)
   add_dependencies(${target} ${owner}_headers_sum)
 endfunction()
 
+# tcc_unite(target [APART file...]): in a sanitized build, which CI makes anew each time,
+# sources of the target are compiled eight at a time: reading headers is most of a
+# compilation. The files APART have names that others of them have, too.
+function(tcc_unite target)
+  cmake_parse_arguments(ARG "" "" "APART" ${ARGN})
+  if(NOT TCC_SANITIZE)
+    return()
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+  set_source_files_properties(${ARG_APART} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+endfunction()
+
 # tcc_precompile_runtime(target header...): precompiles, beside the headers given, the
 # standard library's and the package schema's: parsing them is most of the time of a
 # compilation of the runtime.
