@@ -110,11 +110,22 @@ def check_host_parts(profiles):
     profiles.check("none", plain["checkpoints"] == 0 == plain["evaluations"], plain)
 
 
+def check_unwritable(profiles):
+    """Said before the first update."""
+    folder = profiles.path("unwritable")
+    done = harness.run_tool(
+        "tcc-run", "train", profiles.path("clips.tcc"), "--data", "npz:" + profiles.path("data.npz"),
+        "--steps", 2, "--log-dir", folder, "--trace", "/proc/trace.json",
+    )  # fmt: skip
+    profiles.check("a trace that cannot be written", done.code == 5, done.err)
+    profiles.check("no update was made", not os.path.exists(folder))
+
+
 def check_nothing_left(profiles):
     folder = profiles.path("done")
     for _ in range(2):
         out = profiles.train("clips", "--checkpoint-dir", folder, "--resume-if-any")
-    profiles.check("nothing was left to do", "no update was left to profile" in out, out)
+    profiles.check("nothing was left to do", "no update was profiled" in out, out)
 
 
 def main():
@@ -129,6 +140,7 @@ def main():
         profiles.check_launches("clips", profile["profile"])
         check_texts(profiles)
         check_host_parts(profiles)
+        check_unwritable(profiles)
         check_nothing_left(profiles)
         # Its clock is not the host's: launches do not add up to updates.
         profiles.compile("emulated", CLIPS, "--target=cuda", "--arch=none", "--emulate")

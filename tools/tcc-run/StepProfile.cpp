@@ -88,7 +88,7 @@ void StepProfile::end(TrainingSession &session) {
 
 void StepProfile::print() const {
   if (isEmpty()) {
-    std::printf("no update was left to profile\n");
+    std::printf("no update was profiled\n");
     return;
   }
   std::printf("\nWhere %zu updates spent %.4g ms each:\n\n%10s %6s\n", updates,
@@ -116,12 +116,14 @@ nlohmann::ordered_json StepProfile::describe() const {
 
 /// Adds what is known of launches, nanoseconds as seconds.
 static void addLaunches(const Profile &profile, RunFigures &figures) {
-  constexpr double kShort = 5e-6;
+  constexpr double kShort = 5e-6, kLong = 50e-6;
   for (const LaunchTime &launch : profile.launches) {
     double seconds = double(launch.nanoseconds) / 1e9;
     figures.ideal += profile.shareOf(launch) * seconds;
     if (seconds < kShort * double(launch.calls))
       figures.shortLaunches += seconds;
+    if (seconds >= kLong * double(launch.calls))
+      figures.longLaunches += seconds;
     if (profile.isBoundByMemory(launch))
       figures.memoryBound += seconds;
   }

@@ -1,3 +1,4 @@
+#include "runtime/base/OutputFile.h"
 #include "runtime/package/Digest.h"
 #include "runtime/train/Checkpoint.h"
 #include "runtime/train/Manifest.h"
@@ -322,6 +323,9 @@ Status Training::run() {
   if (ranks.isFirst())
     if (Status status = checkTarget(options.exported, *session); !status.ok())
       return status;
+  if (ranks.isFirst() && !options.traceFile.empty())
+    if (auto file = OutputFile::create(options.traceFile); !file.ok())
+      return file.takeStatus();
   if (Status status = session->settings().check(); !status.ok())
     return status;
   sayWhatIsLost();

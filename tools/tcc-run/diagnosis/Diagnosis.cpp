@@ -42,6 +42,10 @@ private:
   Bottleneck explainCompute();
   double gainOfThreads() const;
   int countThreads() const { return std::max(run.threads, 1) + run.workers; }
+  /// CPUs that the run would keep busy if it had them.
+  double countBusy() const {
+    return std::max(run.threads, 1) + shareOf(run.reading);
+  }
 
   const RunFigures &run;
   Diagnosis diagnosis;
@@ -99,7 +103,7 @@ Bottleneck Tree::explainDelay() const {
   std::string found =
       concat(percent(shareOf(run.delayed)),
              " of the time others had the CPU while this thread wanted it");
-  if (countThreads() > run.cpus)
+  if (countBusy() > run.cpus + kWorth)
     return {"threads", shareOf(run.delayed), std::move(found),
             concat("have no more of them than CPUs, of which there are ",
                    run.cpus, ": --threads, --set data.workers"),
@@ -135,7 +139,7 @@ void Tree::askWaits() {
     consider({"communication", shareOf(run.communication),
               concat(percent(shareOf(run.communication)),
                      " of the time is waiting for other ranks"),
-              "exchange less often: batch.accumulate, or larger batches; tcc "
+              "exchange less often: --set accumulate=N, or larger batches; tcc "
               "--check lists what hides each message",
               gainOf(run.communication)});
   if (isWorth("copies that nothing hides", run.copies))
@@ -146,8 +150,7 @@ void Tree::askWaits() {
               gainOf(run.copies)});
   if (isWorth("ready to run while others ran", run.delayed))
     consider(explainDelay());
-  if (isWorth("neither running, nor ready, nor waiting for any of these",
-              run.stopped))
+  if (isWorth("neither running, nor ready, nor waiting as above", run.stopped))
     consider(
         {"CPU quota", shareOf(run.stopped),
          concat(percent(shareOf(run.stopped)),
@@ -157,18 +160,21 @@ void Tree::askWaits() {
          gainOf(run.stopped)});
   double skipped = double(run.skipped) / double(run.updates);
   if (is("skipped, of all updates", skipped, kWorth))
-    consider({"skipped updates", skipped,
-              concat(percent(skipped), " of the updates changed nothing"),
-              "gradients overflow: a smaller --set precision.loss_scale, or "
-              "\"dynamic\" in the recipe",
-              1 / std::max(1 - skipped, kWorth)});
+    consider(
+        {"skipped updates", skipped,
+         concat(percent(skipped),
+                " of the updates changed nothing: their gradients were not "
+                "finite"),
+         "a smaller rate (--set lr=N), a smaller loss scale where there is "
+         "one (--set loss_scale=N), or other data",
+         1});
 }
 
 /// Amdahl's law. Threads share caches and memory: not all of them help whole.
 double Tree::gainOfThreads() const {
   constexpr double kEfficiency = 0.8;
   double more = kEfficiency * run.cpus / run.threads,
-         part = shareOf(run.compute);
+         part = shareOf(run.longLaunches);
   return 1 / (1 - part + part / std::max(more, 1.0));
 }
 

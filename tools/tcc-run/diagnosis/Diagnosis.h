@@ -27,8 +27,9 @@ struct RunFigures {
   /// roofline is not known.
   double ideal = 0;
   /// The part of `compute` that is launches whose bytes take the machine longer
-  /// than their flops, and the part that is launches of less than 5 us.
-  double memoryBound = 0, shortLaunches = 0;
+  /// than their flops; the parts that are launches of less than 5 us, and of 50
+  /// us and more, which several threads can share.
+  double memoryBound = 0, shortLaunches = 0, longLaunches = 0;
 
   double reading = 0;    ///< of samples, by all threads
   double readingCpu = 0; ///< the part of it that is on a CPU

@@ -23,6 +23,7 @@ RunFigures healthy() {
   figures.host = 0.01;
   figures.ideal = 0.5;
   figures.memoryBound = 0.2;
+  figures.longLaunches = 0.98;
   figures.reading = figures.readingCpu = 0.01;
   return figures;
 }
@@ -76,7 +77,7 @@ const Case kCases[] = {
        figures.areCheckpointsSynced = true;
        return figures;
      }},
-    {"communication", "batch.accumulate", 4.0 / 3,
+    {"communication", "--set accumulate", 4.0 / 3,
      [] { return with(&RunFigures::communication, 0.25); }},
     {"transfer", "u8", 4.0 / 3, [] { return with(&RunFigures::copies, 0.25); }},
     {"other processes", "doctor", 1.25,
@@ -93,7 +94,23 @@ const Case kCases[] = {
        RunFigures figures = with(&RunFigures::delayed, 0.2);
        figures.threads = 2;
        figures.workers = 2;
+       figures.reading = 1;
        figures.cpus = 2;
+       return figures;
+     }},
+    {"other processes", "doctor", 1.25,
+     [] { // a thread that reads, but has little to do
+       RunFigures figures = with(&RunFigures::delayed, 0.2);
+       figures.threads = 2;
+       figures.workers = 1;
+       figures.cpus = 2;
+       return figures;
+     }},
+    {"compute", "", 1,
+     [] { // launches that are too short to share
+       RunFigures figures = healthy();
+       figures.longLaunches = 0;
+       figures.cpus = 8;
        return figures;
      }},
     {"decode", "ram:SIZE", 2,
@@ -110,7 +127,7 @@ const Case kCases[] = {
     {"logs", "--tensorboard-histograms", 1.25,
      [] { return with(&RunFigures::logs, 0.2); }},
     {"CPU quota", "doctor", 2, [] { return with(&RunFigures::stopped, 0.5); }},
-    {"skipped updates", "precision.loss_scale", 2,
+    {"skipped updates", "--set loss_scale", 1,
      [] {
        RunFigures figures = healthy();
        figures.skipped = 50;
