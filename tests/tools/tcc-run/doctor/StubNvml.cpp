@@ -1,5 +1,7 @@
 // A library with NVML's names; with TCC_OLD_NVML as drivers before 535 have it.
 
+#include "tools/tcc-run/doctor/Nvml.h"
+
 #define STUB(NAME)                                                             \
   extern "C" int NAME() { return 0; }
 
@@ -28,7 +30,8 @@ STUB(nvmlDeviceGetMaxPcieLinkWidth)
 #define REASONS nvmlDeviceGetCurrentClocksEventReasons
 #endif
 
-extern "C" int REASONS(void *, unsigned long long *reasons) {
+extern "C" int REASONS(tcc::tools::doctor::NvmlDevice,
+                       unsigned long long *reasons) {
   *reasons = 0x4;
   return 0;
 }
