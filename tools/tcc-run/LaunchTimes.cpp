@@ -3,16 +3,10 @@
 #include "runtime/package/Commands.h"
 
 #include <algorithm>
-#include <numeric>
 
 using namespace tcc;
 using namespace tcc::tools;
 using namespace tcc::runtime;
-
-int64_t LaneTimes::sum() const {
-  return std::accumulate(std::begin(phases), std::end(phases),
-                         copies + communication + otherLanes);
-}
 
 namespace {
 

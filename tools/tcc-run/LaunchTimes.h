@@ -27,8 +27,6 @@ struct LaneTimes {
   int64_t copies = 0;        ///< its own, and waiting for those of other lanes
   int64_t communication = 0; ///< likewise
   int64_t otherLanes = 0;    ///< waiting for launches of other lanes
-
-  int64_t sum() const;
 };
 
 /// Sums over traced runs, by command.

@@ -15,11 +15,14 @@ StepProfile::StepProfile(int64_t count, Batches &batches)
   batches.timeReading();
 }
 
-/// Zeros where the system does not count what threads do.
 StepProfile::Clocks StepProfile::readClocks() const {
-  Result<ThreadTimes> thread = readThreadTimes();
-  return {thread.ok() ? *thread : ThreadTimes(),
-          batches.loader().readingTime()};
+  Clocks clocks = {
+      .thread = {}, .problem = {}, .reading = batches.loader().readingTime()};
+  if (Result<ThreadTimes> times = readThreadTimes(); times.ok())
+    clocks.thread = *times;
+  else
+    clocks.problem = times.takeStatus().message();
+  return clocks;
 }
 
 void StepProfile::add(std::span<const TracedRun> runs, const Pace &pace,
@@ -151,14 +154,29 @@ RunFigures StepProfile::measure(int cpus) const {
   figures.cpus = cpus;
   bool isHost = context->executable().device().isHost();
   figures.threads = isHost ? context->threads() : 0;
-  ThreadTimes thread = ended.thread - begun.thread;
+  addThreadTimes(figures);
+  if (launches.lost() > 0)
+    figures.notes.push_back(
+        concat("the trace had no room for ", launches.lost(),
+               " commands: what they took is counted as the host's"));
+  return figures;
+}
+
+/// A thread that others compute with waits for them: what keeps it from running
+/// is not known.
+void StepProfile::addThreadTimes(RunFigures &figures) const {
+  for (const Clocks *clocks : {&begun, &ended})
+    if (!clocks->thread) {
+      figures.notes.push_back(
+          concat("how long others ran is not known: ", clocks->problem));
+      return;
+    }
+  ThreadTimes thread = *ended.thread - *begun.thread;
   figures.delayed = thread.delayed;
-  // A thread that others compute with waits for them.
   if (figures.threads == 1)
     figures.stopped =
         std::max(thread.passed - thread.ran - thread.delayed - figures.copies -
                      figures.communication - figures.otherLanes - figures.data -
                      figures.checkpoints - figures.evaluations - figures.logs,
                  0.0);
-  return figures;
 }

@@ -46,10 +46,12 @@ private:
   };
   /// What threads did since they began.
   struct Clocks {
-    ThreadTimes thread; ///< that makes updates
+    std::optional<ThreadTimes> thread; ///< that makes updates
+    std::string problem;               ///< why its times are not known
     runtime::ReadingTime reading;
   };
   Clocks readClocks() const;
+  void addThreadTimes(RunFigures &figures) const;
   std::vector<Part> listParts() const;
   double partOf(std::string_view name) const;
 

@@ -259,8 +259,9 @@ Status Training::finish() {
     printResult();
   if (options.profile && profile && !options.running.json)
     profile->print();
-  if (options.diagnoses && diagnosis && !options.running.json)
-    std::cout << '\n' << print(*diagnosis);
+  if (options.diagnoses && !options.running.json)
+    std::cout << (diagnosis ? "\n" + print(*diagnosis)
+                            : "no update was diagnosed\n");
   noteEnd();
   return Status();
 }

@@ -246,27 +246,6 @@ TEST_F(TensorBoardLogTest, BeginsWithoutRoom) {
   EXPECT_THAT(stepsOf(read()), testing::ElementsAre(7, 8));
 }
 
-/// What one write does not take comes with the next one, so that records stay
-/// whole.
-TEST_F(TensorBoardLogTest, WritesAgainWhatFailed) {
-  for (int reason : {ENOSPC, EIO, EINTR, 0})
-    for (int first = 0; first < 3; ++first) {
-      fs::remove_all(folder / "tb");
-      TensorBoardLog log = open();
-      FailingCalls calls(first, reason, /*forEver=*/false);
-      int said = 0;
-      {
-        io::ScopedCalls scope(calls);
-        for (int64_t step = 1; step <= 4; ++step)
-          said += !write(log, step).ok();
-      }
-      EXPECT_THAT(log.close(), succeeds());
-      EXPECT_TRUE(calls.hasFailed());
-      EXPECT_EQ(said, reason == ENOSPC || reason == EIO) << first;
-      EXPECT_THAT(stepsOf(read()), testing::ElementsAre(1, 2, 3, 4)) << first;
-    }
-}
-
 /// A disk that has no room any more: said once, and at the end what it cost.
 TEST_F(TensorBoardLogTest, GoesOnWithoutRoom) {
   TensorBoardLog log = open();

@@ -101,18 +101,18 @@ Bottleneck Tree::explainCheckpoints() const {
 
 Bottleneck Tree::explainDelay() const {
   std::string found =
-      concat(percent(shareOf(run.delayed)),
+      concat(percent(shareOf(*run.delayed)),
              " of the time others had the CPU while this thread wanted it");
   if (countBusy() > run.cpus + kWorth)
-    return {"threads", shareOf(run.delayed), std::move(found),
+    return {"threads", shareOf(*run.delayed), std::move(found),
             concat("have no more of them than CPUs, of which there are ",
                    run.cpus, ": --threads, --set data.workers"),
-            gainOf(run.delayed)};
+            gainOf(*run.delayed)};
   return {
-      "other processes", shareOf(run.delayed), std::move(found),
+      "other processes", shareOf(*run.delayed), std::move(found),
       "end them, or run elsewhere; tcc-run doctor says how busy the machine "
       "is",
-      gainOf(run.delayed)};
+      gainOf(*run.delayed)};
 }
 
 void Tree::askWaits() {
@@ -148,16 +148,17 @@ void Tree::askWaits() {
               "copy less: [input.NAME] dtype = \"u8\" for images, or a larger "
               "memory budget",
               gainOf(run.copies)});
-  if (isWorth("ready to run while others ran", run.delayed))
+  if (run.delayed && isWorth("ready to run while others ran", *run.delayed))
     consider(explainDelay());
-  if (isWorth("neither running, nor ready, nor waiting as above", run.stopped))
+  if (run.stopped &&
+      isWorth("neither running, nor ready, nor waiting as above", *run.stopped))
     consider(
-        {"CPU quota", shareOf(run.stopped),
-         concat(percent(shareOf(run.stopped)),
+        {"CPU quota", shareOf(*run.stopped),
+         concat(percent(shareOf(*run.stopped)),
                 " of the time something kept the process from running"),
          "give its container more CPUs and memory (tcc-run doctor says how "
          "much it has), and let nobody stop it",
-         gainOf(run.stopped)});
+         gainOf(*run.stopped)});
   double skipped = double(run.skipped) / double(run.updates);
   if (is("skipped, of all updates", skipped, kWorth))
     consider(
@@ -229,6 +230,7 @@ Diagnosis Tree::ask() {
   askWaits();
   if (diagnosis.bottleneck.name.empty())
     diagnosis.bottleneck = explainCompute();
+  diagnosis.notes = run.notes;
   return std::move(diagnosis);
 }
 
@@ -245,6 +247,8 @@ std::string tools::print(const Diagnosis &diagnosis) {
                   100 * question.limit, question.isYes() ? "yes" : "no");
     text += line;
   }
+  for (const std::string &note : diagnosis.notes)
+    text += concat("note: ", note, "\n");
   const Bottleneck &found = diagnosis.bottleneck;
   text += concat("bottleneck: ", found.name, ": ", found.found, "\n");
   if (found.advice.empty())
@@ -266,6 +270,7 @@ nlohmann::ordered_json tools::describe(const Diagnosis &diagnosis) {
       {"found", found.found},
       {"advice", found.advice},
       {"gain", found.gain},
+      {"notes", diagnosis.notes},
       {"questions", nlohmann::ordered_json::array()}};
   for (const Question &question : diagnosis.questions)
     document["questions"].push_back({{"asked", question.asked},

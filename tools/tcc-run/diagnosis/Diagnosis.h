@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,9 @@ struct RunFigures {
 
   /// Time in which the thread that makes updates was ready to run, but others
   /// ran; and in which it could not run, without waiting for what is known.
-  double delayed = 0, stopped = 0;
+  /// Nothing where that is not known.
+  std::optional<double> delayed = {}, stopped = {};
+  std::vector<std::string> notes = {}; ///< on figures that are not whole
 
   bool areCheckpointsSynced = false; ///< each is waited for
 };
@@ -64,6 +67,7 @@ struct Question {
 struct Diagnosis {
   Bottleneck bottleneck;
   std::vector<Question> questions; ///< in the order in which they were asked
+  std::vector<std::string> notes;  ///< those of the figures
 };
 
 /// Some update was made.

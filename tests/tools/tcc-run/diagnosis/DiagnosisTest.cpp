@@ -25,11 +25,13 @@ RunFigures healthy() {
   figures.memoryBound = 0.2;
   figures.longLaunches = 0.98;
   figures.reading = figures.readingCpu = 0.01;
+  figures.delayed = figures.stopped = 0;
   return figures;
 }
 
 /// The healthy run, of which something else takes `seconds`.
-RunFigures with(double RunFigures::*part, double seconds) {
+template <typename Seconds>
+RunFigures with(Seconds RunFigures::*part, double seconds) {
   RunFigures figures = healthy();
   figures.*part = seconds;
   figures.compute = 0.98 - seconds;
@@ -192,6 +194,19 @@ TEST(Diagnosis, ADeviceHasNoThreads) {
   figures.threads = 0;
   figures.cpus = 16;
   EXPECT_EQ(diagnose(figures).bottleneck.name, "compute");
+}
+
+/// What is not known is not asked, and said.
+TEST(Diagnosis, UnknownFiguresAreNoZeros) {
+  RunFigures figures = healthy();
+  size_t all = diagnose(figures).questions.size();
+  figures.delayed = figures.stopped = std::nullopt;
+  figures.notes = {"how long others ran is not known: no file"};
+  Diagnosis diagnosis = diagnose(figures);
+  EXPECT_EQ(diagnosis.questions.size(), all - 2);
+  EXPECT_THAT(print(diagnosis), HasSubstr("note: how long others ran is not "
+                                          "known: no file\n"));
+  EXPECT_EQ(describe(diagnosis)["notes"].size(), 1u);
 }
 
 TEST(Diagnosis, QuestionsSayHowItWasFound) {
