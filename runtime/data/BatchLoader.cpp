@@ -24,6 +24,17 @@ using Clock = std::chrono::steady_clock;
 
 using Parts = std::vector<std::span<std::byte>>;
 
+/// Places [first, last) of batch `number` in a slot.
+struct Range {
+  int64_t number, first, last;
+};
+
+/// A thread that reads samples.
+struct Reader {
+  uint32_t track = kUpdateTrack;
+  Parts parts = {}; ///< of a sample, one for each tensor
+};
+
 double secondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
@@ -93,6 +104,7 @@ public:
     std::unique_lock lock(mutex);
     isTimed = true;
   }
+  void trace(HostTrace &trace) { tracing = &trace; }
   ReadingTime readingTime() {
     std::unique_lock lock(mutex);
     return reading;
@@ -116,25 +128,27 @@ private:
   Slot *find(int64_t number);
   void prepare(std::unique_lock<std::mutex> &lock, int64_t number,
                std::span<const int64_t> next);
-  Status fill(Slot &slot, int64_t first, int64_t last, Parts &parts);
-  Status fillTimed(Slot &slot, int64_t first, int64_t last, Parts &parts,
+  Status fill(Slot &slot, const Range &range, Parts &parts);
+  Status fillTimed(Slot &slot, const Range &range, Reader &reader,
                    ReadingTime &took);
   void add(const ReadingTime &took);
-  void fillSome(std::unique_lock<std::mutex> &lock, Slot &slot, Parts &parts);
+  void mix(const Slot &slot, int64_t number, const Reader &reader);
+  void fillSome(std::unique_lock<std::mutex> &lock, Slot &slot, Reader &reader);
   Status readAlone(int64_t number);
   Status readAhead(int64_t number, std::span<const int64_t> next);
-  void work();
+  void work(uint32_t track);
   void adapt(double wait);
   void trySparing(double passed);
 
   std::optional<size_t> weights; ///< the tensor of the samples' weights
-  Parts ownParts;                ///< of the thread that reads batches
+  Reader self;                   ///< the thread that reads batches
   std::vector<Slot *> wanted;    ///< in the order in which they are needed
   std::mutex mutex;
   std::condition_variable opened; ///< places to claim, or the end
   std::condition_variable done;   ///< places were filled
   bool isOver = false;
   std::atomic<bool> isTimed = false;
+  std::atomic<HostTrace *> tracing = nullptr;
   ReadingTime reading; ///< once it is timed
   WaitShare share;
   double busySeconds = 0;     ///< that workers have read samples
@@ -236,11 +250,10 @@ static Status readSample(const SampleSource &source, int64_t epoch,
   }
 }
 
-/// Places [first, last).
-Status BatchLoader::Impl::fill(Slot &slot, int64_t first, int64_t last,
-                               Parts &parts) {
+/// The slot's own number may change meanwhile, where nobody wants the batch.
+Status BatchLoader::Impl::fill(Slot &slot, const Range &range, Parts &parts) {
   parts.resize(slot.tensors.size());
-  for (int64_t place = first; place < last; ++place) {
+  for (int64_t place = range.first; place < range.last; ++place) {
     for (size_t i = 0; i < parts.size(); ++i) {
       const TensorView &view = slot.views[i];
       size_t bytes =
@@ -256,13 +269,13 @@ Status BatchLoader::Impl::fill(Slot &slot, int64_t first, int64_t last,
   return Status();
 }
 
-Status BatchLoader::Impl::fillTimed(Slot &slot, int64_t first, int64_t last,
-                                    Parts &parts, ReadingTime &took) {
+Status BatchLoader::Impl::fillTimed(Slot &slot, const Range &range,
+                                    Reader &reader, ReadingTime &took) {
   bool isAsked = isTimed;
-  Clock::time_point start = Clock::now();
+  HostTimer timer(tracing, HostWork::ReadSamples, reader.track, range.number);
   double before = isAsked ? readOwnSeconds() : 0;
-  Status status = fill(slot, first, last, parts);
-  took.passed = secondsSince(start);
+  Status status = fill(slot, range, reader.parts);
+  took.passed = timer.seconds();
   took.onCpu = isAsked ? readOwnSeconds() - before : 0;
   return status;
 }
@@ -274,20 +287,27 @@ void BatchLoader::Impl::add(const ReadingTime &took) {
   reading.onCpu += took.onCpu;
 }
 
+void BatchLoader::Impl::mix(const Slot &slot, int64_t number,
+                            const Reader &reader) {
+  HostTimer timer(tracing, HostWork::MixSamples, reader.track, number);
+  options.mixer->mix(number, slot.views);
+}
+
 /// Claims places of an open slot and fills them, unlocked meanwhile.
 void BatchLoader::Impl::fillSome(std::unique_lock<std::mutex> &lock, Slot &slot,
-                                 Parts &parts) {
+                                 Reader &reader) {
   // Few enough that several threads end at about the same time.
   int64_t threads = static_cast<int64_t>(workers.size()) + 1;
   int64_t count = std::max<int64_t>(slot.size() / (4 * threads), 1);
   int64_t first = slot.claimed;
   int64_t last = slot.claimed = std::min(first + count, slot.size());
+  int64_t number = slot.number;
   lock.unlock();
   ReadingTime took;
-  Status status = fillTimed(slot, first, last, parts, took);
+  Status status = fillTimed(slot, {number, first, last}, reader, took);
   lock.lock();
   add(took);
-  busySeconds += &parts == &ownParts ? 0 : took.passed;
+  busySeconds += &reader == &self ? 0 : took.passed;
   if (!status.ok() && (slot.failed < 0 || first < slot.failed)) {
     slot.failed = first;
     slot.status = std::move(status);
@@ -295,9 +315,8 @@ void BatchLoader::Impl::fillSome(std::unique_lock<std::mutex> &lock, Slot &slot,
   // All others are done: nobody else has the batch until this range counts.
   bool isLast = slot.filled + last - first == slot.size();
   if (isLast && slot.failed < 0 && slot.number >= 0 && options.mixer) {
-    int64_t number = slot.number;
     lock.unlock();
-    options.mixer->mix(number, slot.views);
+    mix(slot, number, reader);
     lock.lock();
   }
   slot.filled += last - first;
@@ -305,15 +324,15 @@ void BatchLoader::Impl::fillSome(std::unique_lock<std::mutex> &lock, Slot &slot,
     done.notify_all();
 }
 
-void BatchLoader::Impl::work() {
-  Parts parts;
+void BatchLoader::Impl::work(uint32_t track) {
+  Reader reader = {track};
   std::unique_lock lock(mutex);
   while (!isOver) {
     auto open = std::ranges::find_if(wanted, &Slot::isOpen);
     if (open == wanted.end())
       opened.wait(lock);
     else
-      fillSome(lock, **open, parts);
+      fillSome(lock, **open, reader);
   }
 }
 
@@ -353,10 +372,10 @@ Status BatchLoader::Impl::readAlone(int64_t number) {
     return Status();
   begin(*current, number);
   ReadingTime took;
-  Status status = fillTimed(*current, 0, current->size(), ownParts, took);
+  Status status = fillTimed(*current, {number, 0, current->size()}, self, took);
   add(took);
   if (status.ok() && options.mixer)
-    options.mixer->mix(number, current->views);
+    mix(*current, number, self);
   current->claimed = current->filled = current->size();
   if (!status.ok())
     current->number = -1;
@@ -372,7 +391,7 @@ Status BatchLoader::Impl::readAhead(int64_t number,
   while (!current->isFilled())
     if (auto open = std::ranges::find_if(wanted, &Slot::isOpen);
         open != wanted.end())
-      fillSome(lock, **open, ownParts);
+      fillSome(lock, **open, self);
     else
       done.wait(lock);
   // What failed is read anew when it is asked for again.
@@ -383,9 +402,9 @@ Status BatchLoader::Impl::readAhead(int64_t number,
 }
 
 Status BatchLoader::Impl::read(int64_t number, std::span<const int64_t> next) {
-  Clock::time_point start = Clock::now();
+  HostTimer timer(tracing, HostWork::AwaitBatch, kUpdateTrack, number);
   Status status = workers.empty() ? readAlone(number) : readAhead(number, next);
-  double wait = secondsSince(start);
+  double wait = timer.seconds();
   waited += wait;
   adapt(wait);
   return status;
@@ -399,7 +418,8 @@ Status BatchLoader::Impl::read(int64_t number, std::span<const int64_t> next) {
 void BatchLoader::Impl::addWorker() {
   std::unique_lock lock(mutex);
   try {
-    workers.emplace_back([this] { work(); });
+    auto track = static_cast<uint32_t>(kFirstWorkerTrack + workers.size());
+    workers.emplace_back([this, track] { work(track); });
   } catch (const std::exception &) {
     options.workers = static_cast<int>(workers.size());
   }
@@ -475,6 +495,8 @@ std::span<const TensorView> BatchLoader::batch() const {
 double BatchLoader::takeWait() { return std::exchange(impl->waited, 0); }
 
 void BatchLoader::timeReading() { impl->timeReading(); }
+
+void BatchLoader::trace(HostTrace &trace) { impl->trace(trace); }
 
 ReadingTime BatchLoader::readingTime() const { return impl->readingTime(); }
 

@@ -6,6 +6,7 @@
 #include "runtime/data/BatchOrder.h"
 #include "runtime/data/SampleSource.h"
 #include "runtime/executor/Context.h"
+#include "runtime/trace/HostTrace.h"
 
 #include <algorithm>
 #include <optional>
@@ -69,6 +70,9 @@ public:
   /// Has reading timed from now on, which takes two system calls for some
   /// samples.
   void timeReading();
+  /// From now on what its threads do is added to `trace`, which outlives it: as
+  /// of the thread that makes updates what the caller's thread does.
+  void trace(HostTrace &trace);
   /// What was timed so far.
   ReadingTime readingTime() const;
   int workerCount() const;

@@ -2,17 +2,21 @@
 #ifndef TCC_RUNTIME_TRACE_TRACE_H
 #define TCC_RUNTIME_TRACE_TRACE_H
 
+#include "runtime/trace/TraceClock.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace tcc::runtime {
 
-/// A command that a lane did.
+/// A command that a lane did, or what a device copied for a run beside lanes.
 struct TraceEvent {
   static constexpr uint32_t kNone = UINT32_MAX;
+  /// The lane of copies of a run's inputs to the device, which are no commands.
+  static constexpr uint32_t kUploads = UINT32_MAX;
 
-  int64_t begin = 0, end = 0; ///< nanoseconds by one clock for all lanes
+  int64_t begin = 0, end = 0; ///< nanoseconds of readTraceClock
   uint32_t command = kNone;   ///< its number in the entry
   /// For a wait: the command that recorded what it waited for; else kNone.
   uint32_t cause = kNone;
@@ -26,13 +30,18 @@ class EventRing {
 public:
   explicit EventRing(size_t capacity) : events(capacity) {}
 
-  void add(const TraceEvent &event) { events[added++ % events.size()] = event; }
+  void add(const TraceEvent &event) {
+    events[next] = event;
+    next = next + 1 == events.size() ? 0 : next + 1;
+    ++added;
+  }
   /// Appends those that are there, in the order in which they were added, and
   /// forgets them. Returns how many were lost since the last call.
   uint64_t take(std::vector<TraceEvent> &list);
 
 private:
   std::vector<TraceEvent> events;
+  size_t next = 0;    ///< where the next one goes
   uint64_t added = 0; ///< since the last call of `take`
 };
 
@@ -42,11 +51,15 @@ class Trace {
 public:
   static constexpr size_t kCapacity = 1 << 14; ///< events of a lane
 
-  explicit Trace(size_t lanes, size_t capacity = kCapacity)
-      : rings(lanes, EventRing(capacity)) {}
+  /// Calibrates the clock.
+  explicit Trace(size_t lanes, size_t capacity = kCapacity);
 
   size_t lanes() const { return rings.size(); }
-  void add(const TraceEvent &event) { rings[event.lane].add(event); }
+  void add(const TraceEvent &event) {
+    EventRing &ring =
+        event.lane == TraceEvent::kUploads ? uploads : rings[event.lane];
+    ring.add(event);
+  }
 
   struct Reading {
     std::vector<TraceEvent> events; ///< of all lanes, in the order of begins
@@ -57,10 +70,8 @@ public:
 
 private:
   std::vector<EventRing> rings;
+  EventRing uploads;
 };
-
-/// Nanoseconds of the host's steady clock.
-int64_t readTraceClock();
 
 } // namespace tcc::runtime
 

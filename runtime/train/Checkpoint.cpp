@@ -32,8 +32,9 @@ Result<std::string> runtime::saveCheckpoint(const TrainingSession &session,
 //===----------------------------------------------------------------------===//
 
 BackgroundSave::BackgroundSave(TrainingSession &session, std::string root,
-                               const Retention &retention)
-    : session(session), root(std::move(root)), retention(retention) {}
+                               const Retention &retention, HostTrace *trace)
+    : session(session), root(std::move(root)), retention(retention),
+      trace(trace) {}
 
 BackgroundSave::~BackgroundSave() {
   if (thread.joinable())
@@ -58,7 +59,13 @@ void BackgroundSave::work(std::function<Status()> task) {
   });
 }
 
+Status BackgroundSave::write() {
+  HostTimer timer(trace, HostWork::WriteCheckpoint, kCheckpointTrack);
+  return writer->write();
+}
+
 Status BackgroundSave::publish() {
+  HostTimer timer(trace, HostWork::PublishCheckpoint, kCheckpointTrack);
   Status status = writer->publish();
   if (status.ok() && session.rank() == 0)
     removed = removeOldCheckpoints(root, retention);
@@ -78,7 +85,7 @@ Status BackgroundSave::begin() {
   }
   isPublishing = !writer->isShared();
   work([this] {
-    Status written = writer->write();
+    Status written = write();
     return written.ok() && isPublishing ? publish() : std::move(written);
   });
   return Status();

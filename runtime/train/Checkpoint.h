@@ -8,6 +8,7 @@
 #ifndef TCC_RUNTIME_TRAIN_CHECKPOINT_H
 #define TCC_RUNTIME_TRAIN_CHECKPOINT_H
 
+#include "runtime/trace/HostTrace.h"
 #include "runtime/train/CheckpointFolder.h"
 #include "runtime/train/CheckpointWriter.h"
 
@@ -34,8 +35,10 @@ Result<std::string> saveCheckpoint(const TrainingSession &session,
 class BackgroundSave {
 public:
   /// Into the folder `root`. The session outlives it.
+  /// What its thread does is added to `trace`, null for none, which outlives
+  /// it.
   BackgroundSave(TrainingSession &session, std::string root,
-                 const Retention &retention);
+                 const Retention &retention, HostTrace *trace = nullptr);
   /// Waits for this rank's part. Where ranks share the work, an active one gets
   /// no name.
   ~BackgroundSave();
@@ -63,12 +66,14 @@ public:
 private:
   Status agree(Status own) const;
   void work(std::function<Status()> task);
+  Status write();
   Status publish();
   Result<std::string> conclude(Status status);
 
   TrainingSession &session;
   std::string root;
   Retention retention;
+  HostTrace *trace;
   std::optional<CheckpointWriter> writer; ///< of the active one
   bool isPublishing = false;              ///< the thread does the last part
   std::thread thread;

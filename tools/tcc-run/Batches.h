@@ -37,6 +37,7 @@ public:
   std::span<const runtime::TensorView> views() const { return batches.batch(); }
   double takeWait() { return batches.takeWait(); }
   void timeReading() { batches.timeReading(); }
+  void trace(runtime::HostTrace &trace) { batches.trace(trace); }
   /// How many damaged samples were met, where the plan skips them.
   std::optional<int64_t> skippedCount() const;
   /// Says on stderr, unless `quiet`, which ones were met since the last call.

@@ -2,8 +2,8 @@
 #include "tools/tcc-run/Json.h"
 #include "tools/tcc-run/Profile.h"
 #include "tools/tcc-run/Session.h"
-#include "tools/tcc-run/TraceFile.h"
 #include "tools/tcc-run/TrainSession.h"
+#include "tools/tcc-run/trace/TraceFile.h"
 
 #include <nlohmann/json.hpp>
 

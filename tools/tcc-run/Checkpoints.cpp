@@ -16,18 +16,15 @@ namespace {
 /// Adds the seconds of its life.
 class Stopwatch {
 public:
-  explicit Stopwatch(double &seconds) : seconds(seconds) {}
-  ~Stopwatch() {
-    seconds += std::chrono::duration<double>(Clock::now() - start).count();
-  }
+  Stopwatch(double &seconds, HostTrace *trace)
+      : seconds(seconds), timer(trace, HostWork::AwaitCheckpoint) {}
+  ~Stopwatch() { seconds += timer.seconds(); }
   Stopwatch(const Stopwatch &) = delete;
   Stopwatch &operator=(const Stopwatch &) = delete;
 
 private:
-  using Clock = std::chrono::steady_clock;
-
   double &seconds;
-  Clock::time_point start = Clock::now();
+  HostTimer timer;
 };
 
 } // namespace
@@ -72,7 +69,7 @@ Status Checkpoints::open(TrainingSession &opened, const SavingOptions &given) {
   if (!status.ok() || options.waits || options.every == 0)
     return status;
   if (Status room = agree(*session, reserveCopy()); room.ok())
-    background.emplace(*session, options.folder, options.retention);
+    background.emplace(*session, options.folder, options.retention, trace);
   else if (room.code() == Code::OutOfMemory)
     note("note", concat("steps will wait for checkpoints: ", room.message()));
   else
@@ -137,7 +134,7 @@ Status Checkpoints::goOn() {
 }
 
 Status Checkpoints::advance() {
-  Stopwatch watch(stalled);
+  Stopwatch watch(stalled, trace);
   return goOn();
 }
 
@@ -149,7 +146,7 @@ Status Checkpoints::finish() {
 }
 
 Status Checkpoints::save() {
-  Stopwatch watch(stalled);
+  Stopwatch watch(stalled, trace);
   if (Status status = finish(); !status.ok())
     return status;
   if (!session || written == describeState())

@@ -23,7 +23,10 @@ struct SavingOptions {
 /// in a row have failed. What is not to be kept any more is removed.
 class Checkpoints {
 public:
-  explicit Checkpoints(bool quiet) : quiet(quiet) {}
+  /// What it does and what updates wait for is added to `trace`, null for none,
+  /// which outlives it.
+  Checkpoints(bool quiet, runtime::HostTrace *trace)
+      : quiet(quiet), trace(trace) {}
 
   /// Takes the folder for this run, and removes what runs before it left half
   /// written. Fails where another one writes there. The session outlives it.
@@ -68,6 +71,7 @@ private:
 
   SavingOptions options;
   bool quiet;
+  runtime::HostTrace *trace;
   std::optional<runtime::FolderLock> lock; ///< of rank 0
   runtime::TrainingSession *session = nullptr;
   /// Nothing where steps wait.

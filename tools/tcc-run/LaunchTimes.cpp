@@ -60,11 +60,21 @@ int64_t &LaunchTimes::findAccount(EntrySums &sums, const TraceEvent &event) {
   return *visitCommand(*recorded->second, WaitAccount{{times}});
 }
 
+/// The lane waits for inputs of its next run once the one before has ended.
+void LaunchTimes::addUpload(const TraceEvent &event) {
+  times.copies +=
+      std::max<int64_t>(event.end - std::max(event.begin, lastEnd), 0);
+}
+
 void LaunchTimes::add(const TracedRun &run) {
   EntrySums &sums = entries[&run.context->entry()];
   sums.walker = &run.context->walker();
   lostEvents += run.reading.lost;
   for (const TraceEvent &event : run.reading.events) {
+    if (event.lane == TraceEvent::kUploads) {
+      addUpload(event);
+      continue;
+    }
     if (event.command >= sums.commands.size())
       sums.commands.resize(event.command + 1);
     Sum &sum = sums.commands[event.command];
@@ -72,8 +82,10 @@ void LaunchTimes::add(const TracedRun &run) {
     sum.nanoseconds += event.end - event.begin;
     sum.flops += std::max<int64_t>(event.flops, 0);
     sum.bytes += std::max<int64_t>(event.bytes, 0);
-    if (event.lane == 0)
-      findAccount(sums, event) += event.end - event.begin;
+    if (event.lane != 0)
+      continue;
+    findAccount(sums, event) += event.end - event.begin;
+    lastEnd = event.end;
   }
 }
 

@@ -3,7 +3,7 @@
 #define TCC_TOOLS_TCCRUN_LAUNCHTIMES_H
 
 #include "runtime/package/Names.h"
-#include "tools/tcc-run/TraceFile.h"
+#include "tools/tcc-run/trace/TracedRun.h"
 
 #include <map>
 #include <unordered_map>
@@ -23,9 +23,10 @@ struct LaunchTime {
 /// Where lane 0, which begins with a run and ends with it, spent some runs.
 struct LaneTimes {
   int64_t phases[size_t(format::Phase::MAX) + 1] =
-      {};                    ///< nanoseconds of launches
-  int64_t copies = 0;        ///< its own, and waiting for those of other lanes
-  int64_t communication = 0; ///< likewise
+      {}; ///< nanoseconds of launches
+  /// Its own, waiting for those of other lanes and for inputs of a device.
+  int64_t copies = 0;
+  int64_t communication = 0; ///< likewise: exposed, not hidden behind others
   int64_t otherLanes = 0;    ///< waiting for launches of other lanes
 };
 
@@ -52,9 +53,11 @@ private:
     std::unordered_map<uint32_t, const format::Command *> recorded;
   };
   int64_t &findAccount(EntrySums &sums, const runtime::TraceEvent &event);
+  void addUpload(const runtime::TraceEvent &event);
 
   std::map<const format::Entry *, EntrySums> entries;
   LaneTimes times;
+  int64_t lastEnd = INT64_MIN; ///< of lane 0, by the clock of traces
   uint64_t lostEvents = 0;
 };
 

@@ -96,7 +96,7 @@ struct TrainOptions {
   int64_t histogramsEvery = 0; ///< updates; 0: never
   ExportTarget exported;
   bool profile = false, diagnoses = false;
-  std::string traceFile;  ///< of the last update; empty: none
+  std::string traceFile;  ///< of all updates; empty: none
   bool findsRate = false; ///< only try rates
 
   /// Whether anything of what is learned outlives the run.

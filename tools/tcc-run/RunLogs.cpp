@@ -128,12 +128,15 @@ int64_t RunLogs::getNextPause(int64_t step) const {
                          : std::numeric_limits<int64_t>::max();
 }
 
+bool RunLogs::areParametersDue() const {
+  int64_t step = session->stepCount();
+  return events.isOpen() && getNextPause(step - 1) == step;
+}
+
 /// Each parameter is an event: those of all may be larger than what a log keeps
 /// for a disk without room.
 void RunLogs::writeParameters() {
   int64_t step = session->stepCount();
-  if (!events.isOpen() || getNextPause(step - 1) != step)
-    return;
   const Variables &variables = session->variables();
   std::vector<std::byte> bytes;
   for (size_t i = 0; i < variables.size(); ++i) {

@@ -33,6 +33,8 @@ public:
   void write(const Pace &pace, const nlohmann::ordered_json &evaluation);
   /// An evaluation alone, after an update that was written; null: nothing.
   void writeAgain(const nlohmann::ordered_json &evaluation);
+  /// Whether it is time for `writeParameters` after the session's last update.
+  bool areParametersDue() const;
   /// How the parameters lie, after each K-th update as the options say. Nothing
   /// is under way.
   void writeParameters();

@@ -7,6 +7,7 @@
 #include "tools/tcc-run/Session.h"
 #include "tools/tcc-run/TrainSession.h"
 #include "tools/tcc-run/Training.h"
+#include "tools/tcc-run/trace/TraceFile.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -140,12 +141,24 @@ void Training::warn(const Status &status) const {
     std::cerr << concat("tcc-run: warning: ", status.message(), "\n");
 }
 
-/// A trace of an earlier run stays as it is.
-void Training::warnOfNoTrace() const {
-  if (!options.traceFile.empty() && updates->tracedRuns().empty() &&
-      !options.running.quiet)
-    std::cerr << concat("tcc-run: warning: no update was made: '",
-                        options.traceFile, "' is not written\n");
+/// What was traced so far, whatever became of the run. A trace of an earlier
+/// run stays as it is where no update was made.
+Status Training::writeTraceFile() {
+  if (!traceLog)
+    return Status();
+  traceLog->end();
+  if (traceLog->updates().empty()) {
+    warn(makeError(Code::Usage, "no update was made: '", options.traceFile,
+                   "' is not written"));
+    return Status();
+  }
+  if (traceLog->every() > 1 && !options.running.quiet)
+    std::cerr << concat("tcc-run: note: the trace has every ",
+                        traceLog->every(),
+                        "th update: all of them are more "
+                        "than ",
+                        TraceLog::kMostEvents, " events\n");
+  return writeTrace(*traceLog, *session, options.traceFile);
 }
 
 /// What is not trained on, and what is not kept.
@@ -160,14 +173,15 @@ void Training::sayWhatIsLost() const {
 
 /// The first of several ranks says how long it waits for others.
 Status Training::beginTrace() {
-  bool hasRanks = session->rankCount() > 1;
-  bool keepsRuns =
-      options.profile || options.diagnoses || !options.traceFile.empty();
-  if (!ranks.isFirst() || (!hasRanks && !keepsRuns))
+  bool saysWaits = session->rankCount() > 1 && ranks.isFirst();
+  bool isLookedAt = (options.profile || options.diagnoses) && ranks.isFirst();
+  if (!saysWaits && !isLookedAt && !traceLog)
     return Status();
   trace.emplace(session->stream().laneCount(),
                 std::max(Trace::kCapacity, session->countCommands()));
-  updates->trace(*trace, keepsRuns);
+  updates->trace(*trace, isLookedAt || traceLog != nullptr, host());
+  if (traceLog)
+    batches->trace(traceLog->host());
   return session->stream().trace(&*trace);
 }
 
@@ -243,16 +257,13 @@ void Training::noteEnd() const {
 Status Training::finish() {
   if (Status status = checkpoints.saveLast(); !status.ok())
     return status;
+  if (Status status = writeTraceFile(); !status.ok())
+    return status;
   if (!ranks.isFirst())
     return Status();
   if (!options.exported.file.empty())
     if (Status status = exportTo(options.exported, *session); !status.ok())
       return status;
-  if (!options.traceFile.empty() && !updates->tracedRuns().empty())
-    if (Status status = writeTrace(updates->tracedRuns(), options.traceFile);
-        !status.ok())
-      return status;
-  warnOfNoTrace();
   if (options.running.json)
     printJson(describeResult());
   else
@@ -324,7 +335,7 @@ Status Training::run() {
   if (ranks.isFirst())
     if (Status status = checkTarget(options.exported, *session); !status.ok())
       return status;
-  if (ranks.isFirst() && !options.traceFile.empty())
+  if (traceLog)
     if (auto file = OutputFile::create(options.traceFile); !file.ok())
       return file.takeStatus();
   if (Status status = session->settings().check(); !status.ok())
@@ -339,8 +350,10 @@ Status Training::run() {
   Status trained = trainSteps();
   endProfile();
   logs.close();
-  if (!trained.ok() && trained.code() != Code::Numerics)
+  if (!trained.ok() && trained.code() != Code::Numerics) {
+    warn(writeTraceFile());
     return trained;
+  }
   Status finished = finish();
   return trained.ok() ? std::move(finished) : std::move(trained);
 }
@@ -352,6 +365,8 @@ static TrainOptions optionsOfRank(const Ranks &ranks, TrainOptions options) {
     return options;
   options.logDir.clear();
   options.tensorBoardDir.clear();
+  if (!options.traceFile.empty())
+    options.traceFile = tracePathOf(options.traceFile, ranks.launch.rank);
   return options;
 }
 

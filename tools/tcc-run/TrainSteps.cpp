@@ -31,21 +31,29 @@ void Training::writeLog(const nlohmann::ordered_json &evaluation) {
   if (!unlogged)
     return logs.writeAgain(evaluation);
   unlogged->stall = checkpoints.takeStall();
-  Clock::time_point before = Clock::now();
-  logs.write(*unlogged, evaluation);
-  if (profile)
-    profile->addLogs(secondsSince(before));
-  if (profile)
+  double took = 0;
+  {
+    HostTimer timer(host(), HostWork::WriteLogs);
+    logs.write(*unlogged, evaluation);
+    took = timer.seconds();
+  }
+  if (profile) {
+    profile->addLogs(took);
     profile->add(updates->tracedRuns(), *unlogged, session->metrics().skipped);
+  }
+  if (traceLog)
+    traceLog->add(session->metrics(), updates->tracedRuns());
   unlogged.reset();
 }
 
 /// To the logs, after the updates that are due.
 void Training::writeParameters() {
-  Clock::time_point before = Clock::now();
+  if (!logs.areParametersDue())
+    return;
+  HostTimer timer(host(), HostWork::WriteLogs);
   logs.writeParameters();
   if (profile)
-    profile->addLogs(secondsSince(before));
+    profile->addLogs(timer.seconds());
 }
 
 /// Where there was one, to the state before it, which is after update `step`.
@@ -103,6 +111,14 @@ Result<bool> Training::answerBetween() {
   return true;
 }
 
+Result<bool> Training::runEvaluation() {
+  HostTimer timer(host(), HostWork::Evaluate);
+  Result<bool> ended = evaluations->run([&] { return answerBetween(); });
+  if (profile)
+    profile->addEvaluation(timer.seconds());
+  return ended;
+}
+
 /// After the update that was made last, if it is time, unless the run is to end
 /// before its last update.
 Status Training::evaluate() {
@@ -111,10 +127,7 @@ Status Training::evaluate() {
   if (endsEarly || !evaluations->isDue(step, lastStep))
     return Status();
   requests.changeUnits();
-  Clock::time_point before = Clock::now();
-  Result<bool> ended = evaluations->run([&] { return answerBetween(); });
-  if (profile)
-    profile->addEvaluation(secondsSince(before));
+  Result<bool> ended = runEvaluation();
   requests.changeUnits();
   if (!ended.ok())
     return ended.takeStatus();
@@ -153,6 +166,8 @@ Status Training::trainSteps() {
   int64_t end = getNextPause(firstStep);
   if ((options.profile || options.diagnoses) && ranks.isFirst())
     profile.emplace(lastStep - firstStep, *batches);
+  if (traceLog)
+    traceLog->begin();
   for (int64_t step = firstStep; step < lastStep;) {
     Clock::time_point before = Clock::now();
     Status status = updates->make(end);

@@ -16,6 +16,7 @@
 #include "tools/tcc-run/SkippedUpdates.h"
 #include "tools/tcc-run/StepProfile.h"
 #include "tools/tcc-run/Updates.h"
+#include "tools/tcc-run/trace/TraceLog.h"
 
 namespace tcc::tools {
 
@@ -24,7 +25,10 @@ class Training {
 public:
   /// The ranks outlive it.
   Training(const TrainOptions &options, const Ranks &ranks)
-      : options(options), ranks(ranks), checkpoints(options.running.quiet),
+      : options(options), ranks(ranks),
+        traceLog(options.traceFile.empty() ? nullptr
+                                           : std::make_unique<TraceLog>()),
+        checkpoints(options.running.quiet, host()),
         logs([this](const runtime::Status &status) { warn(status); }),
         requests(options.maxSeconds) {}
 
@@ -47,14 +51,16 @@ private:
   SavingOptions makeSavingOptions() const;
   bool isSaveDue(int64_t step) const;
   int64_t getNextPause(int64_t step) const;
+  runtime::Result<bool> runEvaluation();
   runtime::Status evaluate();
   runtime::Status evaluateIfMissed();
   runtime::Result<bool> answerBetween();
   runtime::Status look();
   void warn(const runtime::Status &status) const;
   void sayWhatIsLost() const;
-  void warnOfNoTrace() const;
+  runtime::HostTrace *host() { return traceLog ? &traceLog->host() : nullptr; }
   runtime::Status beginTrace();
+  runtime::Status writeTraceFile();
   Pace note(ProgressLine &line, Clock::time_point before);
   void writeLog(const nlohmann::ordered_json &evaluation);
   void writeParameters();
@@ -69,6 +75,7 @@ private:
   const TrainOptions &options;
   const Ranks &ranks;
   std::optional<runtime::Trace> trace; ///< outlives the session
+  std::unique_ptr<TraceLog> traceLog;  ///< likewise; null without --trace
   std::unique_ptr<runtime::TrainingSession> session;
   Checkpoints checkpoints; ///< of the session
   std::optional<Batches> batches;

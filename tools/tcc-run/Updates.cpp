@@ -23,14 +23,17 @@ Status Updates::begin() {
   using format::EntryKind;
   EntryKind kind = nextStep();
   std::span<const TensorView> batch;
+  int64_t number = -1;
   if (kind != EntryKind::apply) {
     auto next = session.nextBatchNumbers(batches.loader().depth());
     if (Status status = batches.read(session.batchNumber(), next); !status.ok())
       return status;
     batch = batches.views();
     session.spareThreads(batches.loader().sparedThreads());
-    given.push_back(session.batchNumber());
+    number = session.batchNumber();
+    given.push_back(number);
   }
+  HostTimer timer(host, HostWork::GiveStep, kUpdateTrack, number);
   if (Status status = session.start(kind, batch); !status.ok())
     return status;
   if (kind == EntryKind::accumulate_step)
@@ -44,6 +47,7 @@ void Updates::beginAgain() {
   begun = session.stepCount();
   accumulated = 0;
   given.clear();
+  finished = 0;
 }
 
 int64_t Updates::lastSampleCount() const {
@@ -58,6 +62,7 @@ void Updates::noteMade() {
   auto end = given.begin() + accumulation;
   last.assign(given.begin(), end);
   given.erase(given.begin(), end);
+  finished = 0;
 }
 
 Status Updates::explain(Status failure) {
@@ -123,6 +128,11 @@ std::string Updates::findNonFinite(const std::vector<int64_t> &numbers) {
   return "";
 }
 
+Status Updates::finishStep() {
+  HostTimer timer(host, HostWork::AwaitStep);
+  return session.finish();
+}
+
 /// One update; what comes after it is begun meanwhile, up to step `end`.
 Status Updates::make(int64_t end) {
   int64_t before = session.metrics().step;
@@ -135,7 +145,7 @@ Status Updates::make(int64_t end) {
     while (session.underWay() < session.depth() && begun < end)
       if (Status status = begin(); !status.ok())
         return explain(std::move(status));
-    if (Status status = session.finish(); !status.ok())
+    if (Status status = finishStep(); !status.ok())
       return explain(std::move(status));
     noteTrace();
   } while (session.metrics().step == before);
@@ -143,9 +153,10 @@ Status Updates::make(int64_t end) {
   return Status();
 }
 
-void Updates::trace(Trace &written, bool keeps) {
+void Updates::trace(Trace &written, bool keeps, HostTrace *ofHost) {
   events = &written;
   keepsRuns = keeps;
+  host = ofHost;
   if (session.rankCount() > 1)
     waited = 0;
 }
@@ -154,10 +165,15 @@ void Updates::noteTrace() {
   if (!events)
     return;
   TracedRun run = {&session.lastContext(), events->take()};
+  if (run.context->entry().kind() != format::EntryKind::apply)
+    run.batch = given[finished++];
   if (run.reading.lost > 0)
     waited = std::nullopt;
-  if (waited)
-    *waited += double(run.exposed()) / 1e9;
+  if (waited) {
+    int64_t before = times.lane().communication;
+    times.add(run);
+    *waited += double(times.lane().communication - before) / 1e9;
+  }
   if (keepsRuns)
     traced.push_back(std::move(run));
 }

@@ -3,7 +3,7 @@
 #define TCC_TOOLS_TCCRUN_UPDATES_H
 
 #include "tools/tcc-run/Batches.h"
-#include "tools/tcc-run/TraceFile.h"
+#include "tools/tcc-run/LaunchTimes.h"
 
 #include <deque>
 
@@ -43,8 +43,8 @@ public:
 
   /// Reads from now on what the session's stream writes into `events`: how long
   /// an update waits for other ranks, where there are any, and with `keepsRuns`
-  /// what lanes do.
-  void trace(runtime::Trace &events, bool keepsRuns);
+  /// what lanes do. What its own thread does is added to `host`, null for none.
+  void trace(runtime::Trace &events, bool keepsRuns, runtime::HostTrace *host);
   /// Exposed seconds of the last update (Pace); nothing once events were lost.
   std::optional<double> exposed() const { return waited; }
   /// Runs of the last update, if runs are kept.
@@ -56,6 +56,7 @@ private:
                                                             int64_t other);
   int64_t findLike(int64_t number) const;
   runtime::Status begin();
+  runtime::Status finishStep();
   void noteMade();
   runtime::Status explain(runtime::Status failure);
   void noteTrace();
@@ -69,8 +70,11 @@ private:
   std::vector<int64_t> last; ///< of the one that was made last
   runtime::Trace *events = nullptr;
   bool keepsRuns = false;
+  runtime::HostTrace *host = nullptr;
   std::vector<TracedRun> traced;
+  size_t finished = 0; ///< batches of the update that is made
   std::optional<double> waited;
+  LaunchTimes times; ///< of all updates, while `waited` is known
 };
 
 } // namespace tcc::tools

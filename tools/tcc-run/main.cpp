@@ -5,6 +5,7 @@
 #include "tools/tcc-run/Flags.h"
 #include "tools/tcc-run/Ranks.h"
 #include "tools/tcc-run/RunFlags.h"
+#include "tools/tcc-run/trace/MergeTraces.h"
 
 #include <CLI/CLI.hpp>
 
@@ -221,7 +222,7 @@ static CLI::App &addTrain(CLI::App &app, TrainOptions &options) {
       "say what limits the run, by which figures, and what would help");
   CLI::Option *traced = command.add_option(
       "--trace", options.traceFile,
-      "write when lanes did what in the last update, as trace events (JSON)");
+      "write what lanes and threads did, and when, as trace events (JSON)");
   CLI::Option *exported =
       addExportTarget(command, "--export", options.exported);
   command
@@ -236,6 +237,22 @@ static CLI::App &addTrain(CLI::App &app, TrainOptions &options) {
       ->excludes("--epochs")
       ->excludes("--checkpoint-every");
   return command;
+}
+
+/// Returns the command `trace merge`.
+static CLI::App &addTrace(CLI::App &app, MergeOptions &options) {
+  CLI::App &command =
+      *app.add_subcommand("trace", "do something with traces of train --trace");
+  command.require_subcommand(1);
+  CLI::App &merge = *command.add_subcommand(
+      "merge", "make one trace of those of several ranks, with one clock");
+  merge
+      .add_option("FILE", options.files,
+                  "what each rank wrote: FILE.json, FILE.rank-1.json and so on")
+      ->required();
+  merge.add_option("-o,--output", options.output, "the trace of all")
+      ->required();
+  return merge;
 }
 
 static CLI::App &addExport(CLI::App &app, ExportOptions &options) {
@@ -300,6 +317,8 @@ static int runTool(int argc, char **argv) {
                   "there, and removed")
       ->capture_default_str();
   doctorApp.add_flag("--json", doctorJson, "print one JSON object");
+  MergeOptions merged;
+  CLI::App &mergeApp = addTrace(app, merged);
   app.add_subcommand("compare", "find the kernel that departs from the "
                                 "compiler's reference evaluator");
 
@@ -323,6 +342,8 @@ static int runTool(int argc, char **argv) {
     return infoCommand(info);
   if (checkpointsApp.parsed())
     return checkpointsCommand(folder, checkpointsJson);
+  if (mergeApp.parsed())
+    return mergeCommand(merged);
   if (dataApp.parsed())
     return dataCommand(data);
   return doctorCommand(doctorFolder, doctorJson);

@@ -109,7 +109,9 @@ CudaStream::~CudaStream() {
   for (auto &flight : flights)
     flight->timeline.reset(); // its events need the device, too
   for (auto &flight : flights)
-    for (EventHandle event : {flight->uploaded, flight->done, flight->given})
+    for (EventHandle event :
+         {flight->uploaded, flight->done, flight->given,
+          flight->timedUpload.begin, flight->timedUpload.end})
       if (event)
         driver.eventDestroy(event);
   lanes.destroy();
@@ -255,8 +257,10 @@ Status CudaStream::end(Run &run, Status given) {
     given = endCapture(run, std::move(given));
   else if (graph)
     graph->mayCapture = given.ok() && !isTooLong;
-  if (!given.ok())
+  if (!given.ok()) {
     current->traced = nullptr;
+    current->timedUpload.bytes = 0;
+  }
   this->given = nullptr;
   active.reset();
   return given;
@@ -395,7 +399,10 @@ Status CudaStream::reportTimeline(Flight &flight) {
   if (!tracing || !traced)
     return Status();
   int64_t start = std::max(flight.start, lastEnd);
-  return device.check(traced->report(*tracing, start, lastEnd), "tracing");
+  Error error = reportUpload(flight, *traced, start);
+  if (error == kSuccess)
+    error = traced->report(*tracing, start, lastEnd);
+  return device.check(error, "tracing");
 }
 
 //===----------------------------------------------------------------------===//

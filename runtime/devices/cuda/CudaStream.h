@@ -73,6 +73,11 @@ private:
     std::unique_ptr<Timeline> timeline; ///< of runs that are not replayed
     const Timeline *traced = nullptr;   ///< of the run that is under way
     int64_t start = 0;                  ///< of it, by the host's clock
+    /// Around its uploads, while runs are traced. The events are timed.
+    struct {
+      EventHandle begin = nullptr, end = nullptr;
+      size_t bytes = 0; ///< between them; 0: they are not recorded
+    } timedUpload;
   };
 
   explicit CudaStream(CudaDevice &device)
@@ -92,6 +97,8 @@ private:
   Status replay(Run &run);
   Timeline *chooseTimeline();
   Status reportTimeline(Flight &flight);
+  Error markUpload(EventHandle &event);
+  Error reportUpload(Flight &flight, const Timeline &timeline, int64_t start);
   Status forkLane(uint32_t lane);
   Status joinLanes();
   Status openRanks(Communicator &communicator,
@@ -135,7 +142,8 @@ private:
   std::vector<std::unique_ptr<LibraryCalls>> libraryCalls; ///< of these lanes
   std::unique_ptr<Tuner> tuner;     ///< while it measures
   std::unique_ptr<RankCalls> ranks; ///< null for one rank
-  int64_t lastEnd = 0;              ///< of traced runs, by the host's clock
+  // By the host's clock: of traced runs, and of their uploads.
+  int64_t lastEnd = 0, lastUploadEnd = 0;
 };
 
 } // namespace tcc::runtime::cuda

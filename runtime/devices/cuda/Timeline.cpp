@@ -62,3 +62,10 @@ Error Timeline::report(Trace &trace, int64_t start, int64_t &end) const {
   }
   return kSuccess;
 }
+
+Error Timeline::measureSince(EventHandle event, int64_t &nanoseconds) const {
+  float milliseconds = 0;
+  Error error = driver.eventElapsedTime(&milliseconds, event, marks[0]);
+  nanoseconds = static_cast<int64_t>(milliseconds * 1e6);
+  return error;
+}

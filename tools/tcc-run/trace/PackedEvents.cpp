@@ -1,0 +1,74 @@
+#include "tools/tcc-run/trace/PackedEvents.h"
+
+#include <protozero/varint.hpp>
+
+using namespace tcc;
+using namespace tcc::tools;
+using namespace tcc::runtime;
+using protozero::decode_varint;
+using protozero::write_varint;
+
+size_t EventPacker::HashWork::operator()(const Work &work) const {
+  size_t hash = 0;
+  for (uint64_t part :
+       {uint64_t(work.command), uint64_t(work.cause), uint64_t(work.lane),
+        uint64_t(work.flops), uint64_t(work.bytes)})
+    hash = (hash ^ part) * 0x9E3779B97F4A7C15 + (hash >> 29);
+  return hash;
+}
+
+/// The number of a work, probably `expected`.
+size_t EventPacker::find(const Work &work, size_t expected) {
+  if (expected < works.size() && works[expected] == work)
+    return expected;
+  auto [found, isNew] = numbers.try_emplace(work, works.size());
+  if (isNew)
+    works.push_back(work);
+  return found->second;
+}
+
+PackedEvents EventPacker::pack(std::span<const TraceEvent> events) {
+  PackedEvents packed = {.count = events.size(), .begin = 0, .bytes = {}};
+  if (events.empty())
+    return packed;
+  packed.begin = events.front().begin;
+  buffer.resize(events.size() * 3 * protozero::max_varint_length);
+  char *end = buffer.data();
+  int64_t last = packed.begin;
+  size_t expected = 0;
+  for (const TraceEvent &event : events) {
+    size_t number =
+        find({event.command, event.cause, event.lane, event.flops, event.bytes},
+             expected);
+    end += write_varint(end,
+                        protozero::encode_zigzag64(int64_t(number - expected)));
+    end += write_varint(end, uint64_t(event.begin - last));
+    end += write_varint(end, uint64_t(event.end - event.begin));
+    expected = number + 1;
+    last = event.begin;
+  }
+  packed.bytes.assign(buffer.data(), end);
+  return packed;
+}
+
+std::vector<TraceEvent> EventPacker::unpack(const PackedEvents &packed) const {
+  std::vector<TraceEvent> events;
+  const char *place = packed.bytes.data();
+  const char *end = place + packed.bytes.size();
+  int64_t begin = packed.begin;
+  size_t number = 0;
+  for (size_t i = 0; i < packed.count; ++i, ++number) {
+    number += size_t(protozero::decode_zigzag64(decode_varint(&place, end)));
+    begin += int64_t(decode_varint(&place, end));
+    auto length = int64_t(decode_varint(&place, end));
+    const Work &work = works[number];
+    events.push_back({.begin = begin,
+                      .end = begin + length,
+                      .command = work.command,
+                      .cause = work.cause,
+                      .flops = work.flops,
+                      .bytes = work.bytes,
+                      .lane = work.lane});
+  }
+  return events;
+}
