@@ -3,6 +3,8 @@
 #include "compiler/passes/exec/LaunchCost.h"
 #include "compiler/passes/exec/memory/LiveRanges.h"
 #include "compiler/pipeline/Budget.h"
+#include "dialects/graph/NodeNames.h"
+#include "dialects/graph/Phases.h"
 #include "dialects/graph/Shape.h"
 #include "dialects/graph/Variables.h"
 #include "runtime/package/Names.h"
@@ -15,14 +17,15 @@ using namespace mlir;
 
 namespace tcc {
 
-/// The nodes of the launches that write buffers first.
-static llvm::DenseMap<Operation *, std::string> getNodes(exec::EntryOp entry) {
-  llvm::DenseMap<Operation *, std::string> nodes;
+/// The launches that write buffers first.
+static llvm::DenseMap<Operation *, exec::LaunchOp>
+getWriters(exec::EntryOp entry) {
+  llvm::DenseMap<Operation *, exec::LaunchOp> writers;
   entry.walk<WalkOrder::PreOrder>([&](exec::LaunchOp launch) {
     for (Value output : launch.getOutputs())
-      nodes.try_emplace(exec::getRoot(output), launch.getNode());
+      writers.try_emplace(exec::getRoot(output), launch);
   });
-  return nodes;
+  return writers;
 }
 
 static ArenaUse getUse(exec::EntryOp entry) {
@@ -30,11 +33,14 @@ static ArenaUse getUse(exec::EntryOp entry) {
                int64_t(entry.getScratchBytes().value_or(0)),
                0,
                {}};
-  llvm::DenseMap<Operation *, std::string> nodes = getNodes(entry);
+  llvm::DenseMap<Operation *, exec::LaunchOp> writers = getWriters(entry);
   exec::LiveRanges::Scratch scratch = exec::LiveRanges(entry).getScratch();
   for (auto [buffer, range] : llvm::zip(scratch.buffers, scratch.allocations)) {
+    exec::LaunchOp writer = writers.lookup(buffer);
     use.tensors.push_back(
-        {nodes.lookup(buffer), range.bytes, range.begin, range.end});
+        {writer ? writer.getNode().str() : "",
+         writer ? getOrigin(writer.getLoc()).module.str() : "", range.bytes,
+         range.begin, range.end});
     use.positions = std::max(use.positions, range.end + 1);
   }
   return use;
@@ -101,6 +107,25 @@ std::vector<MessageUse> getMessages(ModuleOp module) {
   return messages;
 }
 
+static LaunchUse describe(exec::LaunchOp launch, exec::KernelOp kernel,
+                          ArrayRef<int64_t> slots) {
+  auto count = [&](std::optional<AffineMap> amount) {
+    return amount ? graph::evaluate(amount->getResult(0), slots) : 0;
+  };
+  NodeOrigin origin = getOrigin(launch.getLoc());
+  fusion::Times times = exec::getTimes(launch, kernel, slots);
+  auto phase = getPhase(launch.getLoc()).value_or(format::Phase::forward);
+  return {launch.getNode().str(),
+          origin.op.str(),
+          origin.module.str(),
+          format::nameOf(phase),
+          count(launch.getFlops()),
+          count(launch.getBytes()),
+          times.launch,
+          times.memory,
+          times.arithmetic};
+}
+
 void summarize(ModuleOp module, CompileReport &report) {
   llvm::SmallVector<int64_t> maxima;
   for (graph::SymbolAttr symbol : graph::getSymbols(module))
@@ -123,14 +148,13 @@ void summarize(ModuleOp module, CompileReport &report) {
     llvm::SmallVector<int64_t> slots = maxima;
     slots.resize(entry.getSlots(), 1);
     entry.walk([&](exec::LaunchOp launch) {
+      auto kernel = symbols.lookup<exec::KernelOp>(launch.getKernel());
+      LaunchUse use = describe(launch, kernel, slots);
       ++report.launches;
-      report.libraryCalls += symbols.lookup<exec::KernelOp>(launch.getKernel())
-                                 .getLibrary()
-                                 .has_value();
-      if (auto flops = launch.getFlops())
-        report.flops += graph::evaluate(flops->getResult(0), slots);
-      if (auto bytes = launch.getBytes())
-        report.bytes += graph::evaluate(bytes->getResult(0), slots);
+      report.libraryCalls += kernel.getLibrary().has_value();
+      report.flops += use.flops;
+      report.bytes += use.bytes;
+      report.launchUses.push_back(std::move(use));
     });
   }
 }

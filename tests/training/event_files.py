@@ -41,7 +41,7 @@ DATA = "npz:" + os.path.join(FIXTURES, "digits.npz")
 # The group of each key of metrics.jsonl.
 GROUPS = {
     "loss": "train", "lr": "train", "grad_norm": "train", "loss_scale": "train",
-    "skipped": "train", "spike": "train", "samples_per_s": "speed", "stall_s": "speed",
+    "skipped": "train", "spike": "train", "samples_per_s": "speed", "update_s": "speed", "stall_s": "speed",
     "data_wait_s": "speed", "exposed_communication_s": "speed", "resident_bytes": "memory",
 }  # fmt: skip
 

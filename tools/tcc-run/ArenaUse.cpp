@@ -25,7 +25,7 @@ public:
 private:
   struct Span {
     int64_t begin = -1, end = -1;
-    const flatbuffers::String *node = nullptr;
+    const format::Launch *writer = nullptr; ///< null: no launch comes first
   };
 
   /// A command of another lane that lane 0 has not waited for yet.
@@ -38,7 +38,7 @@ private:
   void visit(const format::Command &command, int depth);
   void follow(const format::Command &command);
   void endFlights();
-  void touch(uint32_t buffer, const flatbuffers::String *node);
+  void touch(uint32_t buffer, const format::Launch *launch);
 
   const flatbuffers::Vector<flatbuffers::Offset<format::Buffer>> &buffers;
   ArenaUse &use;
@@ -49,20 +49,19 @@ private:
 
 } // namespace
 
-void Walk::touch(uint32_t buffer, const flatbuffers::String *node) {
+void Walk::touch(uint32_t buffer, const format::Launch *launch) {
   while (buffers[buffer]->base() >= 0)
     buffer = uint32_t(buffers[buffer]->base());
   Span &span = spans[buffer];
   if (span.begin < 0)
-    span = {use.positions, use.positions, node};
+    span = {use.positions, use.positions, launch};
   span.end = use.positions + 1;
 }
 
 void Walk::visit(const format::Command &command, int depth) {
   const format::Launch *launch = command.action_as_Launch();
-  runtime::forEachBuffer(command, [&](uint32_t buffer) {
-    touch(buffer, launch ? launch->node() : nullptr);
-  });
+  runtime::forEachBuffer(command,
+                         [&](uint32_t buffer) { touch(buffer, launch); });
   runtime::forEachBlock(
       command, [&](const format::Block &block) { visit(block, depth + 1); });
 }
@@ -107,13 +106,18 @@ void Walk::visit(const format::Block &block, int depth) {
 }
 
 void Walk::finish() {
+  auto print = [](const flatbuffers::String *text) {
+    return text ? text->str() : "";
+  };
   for (size_t i = 0; i < spans.size(); ++i) {
     const format::Buffer &buffer = *buffers[i];
     if (buffer.storage() != format::StorageClass::scratch ||
         spans[i].begin < 0 || buffer.base() >= 0)
       continue;
     auto bytes = int64_t(alignTensor(buffer.max_bytes()));
-    use.tensors.push_back({spans[i].node ? spans[i].node->str() : "", bytes,
+    const format::Launch *writer = spans[i].writer;
+    use.tensors.push_back({writer ? print(writer->node()) : "",
+                           writer ? print(writer->module_()) : "", bytes,
                            spans[i].begin, spans[i].end});
   }
 }

@@ -266,7 +266,7 @@ static ordered_json describeArenas(const Package &package) {
   return describeMemory(arenas, readRecomputes(readDecisions(package)));
 }
 
-static ordered_json describe(const Package &package) {
+ordered_json tools::describePackage(const Package &package) {
   const format::Program &program = package.program();
   ordered_json document = {
       {"schema_version", 1},
@@ -298,7 +298,7 @@ static ordered_json describe(const Package &package) {
     document["entries"].push_back(describeEntry(program, *entry));
   document["memory"] = describeArenas(package);
   document["variables"] = describeVariables(program);
-  document["settings"] = describeSettings(program);
+  document["settings"] = ::describeSettings(program);
   if (program.data())
     document["data"] = program.data()->str();
   document["variants"] = describeVariants(program);
@@ -408,7 +408,7 @@ static void printText(const format::Program &program,
 }
 
 std::string tools::summarize(const Package &package) {
-  ordered_json document = describe(package);
+  ordered_json document = describePackage(package);
   std::ostringstream text;
   printHead(text, document);
   text << printMemory(document["memory"]);
@@ -421,7 +421,7 @@ int tools::infoCommand(const RunningOptions &options) {
   auto package = Package::open(options.package);
   if (!package.ok())
     return report(package.takeStatus());
-  ordered_json document = describe(**package);
+  ordered_json document = describePackage(**package);
   if (options.json)
     printJson(document);
   else

@@ -2,6 +2,7 @@
 #ifndef TCC_TOOLS_TCCRUN_INFO_H
 #define TCC_TOOLS_TCCRUN_INFO_H
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 namespace tcc::runtime {
@@ -9,6 +10,9 @@ class Package;
 }
 
 namespace tcc::tools {
+
+/// What `tcc-run info --json` prints.
+nlohmann::ordered_json describePackage(const runtime::Package &package);
 
 /// What `tcc-run info` says of the whole, in a few lines.
 std::string summarize(const runtime::Package &package);

@@ -158,6 +158,8 @@ int infoCommand(const RunningOptions &options);
 /// Lists the checkpoints of a folder, which may be a run's, and reads all of
 /// each.
 int checkpointsCommand(const std::string &folder, bool json);
+/// Writes the page of the run in a folder to `output`, or beside the run.
+int reportCommand(const std::string &folder, const std::string &output);
 /// Says what data have, finds damaged samples, or writes indices of shards.
 int dataCommand(const DataCommandOptions &options);
 /// Says what this machine can run, and what would make it faster or safer for

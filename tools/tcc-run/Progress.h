@@ -17,6 +17,7 @@ struct Pace {
   std::optional<double> exposed = {};
   double stall = 0;     ///< seconds that training waited for checkpoints
   double dataWait = 0;  ///< seconds that the update waited for its batches
+  double seconds = 0;   ///< of the update
   bool isSpike = false; ///< the update will be left out
 };
 

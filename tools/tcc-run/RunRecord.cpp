@@ -63,6 +63,8 @@ static RunRecord parse(const ordered_json &document) {
   package.at("digest").get_to(record.packageDigest);
   record.flags[kPackage] = {record.packagePath};
   record.flags[kData] = {document.at("data")};
+  record.recipe = document.at("recipe");
+  record.settings = document.at("settings");
   for (const ordered_json &start : document.at("starts"))
     record.starts.push_back(
         {start.at("time"), start.at("tcc"), start.at("command")});

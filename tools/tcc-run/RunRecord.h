@@ -30,6 +30,8 @@ struct RunRecord {
   /// As read; empty if there was no record.
   std::string packagePath, packageDigest;
   std::vector<RunStart> starts; ///< of all its processes, the first one first
+  /// As read: what was compiled in of the recipe, and settings by their keys.
+  nlohmann::ordered_json recipe, settings;
 };
 
 /// Whether there is one.

@@ -4,6 +4,7 @@
 #include "runtime/train/Manifest.h"
 #include "tools/tcc-run/FindRate.h"
 #include "tools/tcc-run/Json.h"
+#include "tools/tcc-run/RunResult.h"
 #include "tools/tcc-run/Session.h"
 #include "tools/tcc-run/TrainSession.h"
 #include "tools/tcc-run/Training.h"
@@ -277,6 +278,35 @@ Status Training::finish() {
   return Status();
 }
 
+nlohmann::ordered_json Training::describeEnd(const Status &status) const {
+  nlohmann::ordered_json document = {{"schema_version", 1}};
+  if (status.ok() || status.code() == Code::Numerics)
+    document = describeResult();
+  // Whatever was asked to be printed.
+  if (profile && !profile->isEmpty())
+    document["profile"] = profile->describe();
+  if (diagnosis)
+    document["diagnosis"] = tools::describe(*diagnosis);
+  document["first_step"] = firstStep;
+  document["last_step"] = lastStep;
+  document["code"] = static_cast<int>(status.code());
+  document["error"] = status.message();
+  return document;
+}
+
+/// Where nothing is left to do, what is recorded of the end stays.
+Status Training::beginLogs() {
+  isLogged = !options.logDir.empty() && firstStep < lastStep;
+  if (isLogged)
+    removeRunResult(options.logDir);
+  return logs.open(options, *session, goesOn());
+}
+
+void Training::recordEnd(const Status &status) const {
+  if (isLogged)
+    warn(writeRunResult(options.logDir, describeEnd(status)));
+}
+
 Status Training::run() {
   auto opened =
       openTraining(options.running, options.data, ranks.communicator.get());
@@ -343,7 +373,7 @@ Status Training::run() {
   sayWhatIsLost();
   if (Status status = recordRun(); !status.ok())
     return status;
-  if (Status status = logs.open(options, *session, goesOn()); !status.ok())
+  if (Status status = beginLogs(); !status.ok())
     return status;
   if (Status status = beginTrace(); !status.ok())
     return status;
@@ -391,8 +421,9 @@ int tools::trainCommand(const TrainOptions &options) {
   Training training(own, ranks);
   if (status.ok())
     status = training.run();
-  int code = reportOfRank(endTogether(ranks, std::move(status)), ranks,
-                          options.logDir);
+  status = endTogether(ranks, std::move(status));
+  training.recordEnd(status);
+  int code = reportOfRank(status, ranks, options.logDir);
   return code == 0 && training.stoppedBy() ? kSignalled + training.stoppedBy()
                                            : code;
 }

@@ -16,7 +16,8 @@ Pace Training::note(ProgressLine &line, Clock::time_point before) {
   double elapsed = secondsSince(before);
   Pace pace = {.samplesPerSecond = double(updates->lastSampleCount()) / elapsed,
                .exposed = updates->exposed(),
-               .dataWait = batches->takeWait()};
+               .dataWait = batches->takeWait(),
+               .seconds = elapsed};
   paces.add(pace, elapsed);
   batches->warnOfSkipped(options.running.quiet);
   if (std::string problem = takeCacheProblem(plans->data); !problem.empty())

@@ -33,6 +33,8 @@ public:
         requests(options.maxSeconds) {}
 
   runtime::Status run();
+  /// Writes result.json beside the log: how the run ended, and what was found.
+  void recordEnd(const runtime::Status &status) const;
   /// The signal that ended it before its time, or 0.
   int stoppedBy() const { return requests.stoppedBy(); }
 
@@ -61,6 +63,7 @@ private:
   runtime::HostTrace *host() { return traceLog ? &traceLog->host() : nullptr; }
   runtime::Status beginTrace();
   runtime::Status writeTraceFile();
+  runtime::Status beginLogs();
   Pace note(ProgressLine &line, Clock::time_point before);
   void writeLog(const nlohmann::ordered_json &evaluation);
   void writeParameters();
@@ -71,6 +74,7 @@ private:
   nlohmann::ordered_json describeResult() const;
   void printResult() const;
   void noteEnd() const;
+  nlohmann::ordered_json describeEnd(const runtime::Status &status) const;
 
   const TrainOptions &options;
   const Ranks &ranks;
@@ -87,6 +91,7 @@ private:
   std::optional<Plans> plans; ///< once the session is open
   std::optional<Evaluations> evaluations;
   int64_t firstStep = 0, lastStep = 0;
+  bool isLogged = false; ///< from when on result.json is this process's
   PaceSum paces;
   std::optional<StepProfile> profile; ///< of a run that is looked at
   std::optional<Diagnosis> diagnosis; ///< likewise, at its end

@@ -22,6 +22,7 @@ UpdateRecord tools::describeUpdate(const StepMetrics &metrics, const Pace &pace,
                           {kTrain, "loss_scale", metrics.lossScale},
                           {kTrain, "skipped", metrics.skipped},
                           {kSpeed, "samples_per_s", pace.samplesPerSecond},
+                          {kSpeed, "update_s", pace.seconds},
                           {kSpeed, "stall_s", pace.stall},
                           {kSpeed, "data_wait_s", pace.dataWait}},
                          std::move(evaluation)};

@@ -269,6 +269,30 @@ static CLI::App &addExport(CLI::App &app, ExportOptions &options) {
   return command;
 }
 
+static CLI::App &addReport(CLI::App &app, std::string &folder,
+                           std::string &page) {
+  CLI::App &command = *app.add_subcommand(
+      "report", "write a page of a run: how it went, and what limits it");
+  command.add_option("DIR", folder, "the folder of train --run")
+      ->required()
+      ->type_name(kFolderType);
+  command.add_option("-o,--output", page,
+                     "the page (default: DIR/report.html)");
+  return command;
+}
+
+static void addDoctor(CLI::App &app, std::string &folder, bool &json) {
+  CLI::App &command =
+      *app.add_subcommand("doctor", "say what this machine can run, and what "
+                                    "would make it faster or safer");
+  command
+      .add_option("DIR", folder,
+                  "where checkpoints or data are to be: 32 MiB are written "
+                  "there, and removed")
+      ->capture_default_str();
+  command.add_flag("--json", json, "print one JSON object");
+}
+
 static int runTool(int argc, char **argv) {
   CLI::App app("Runs packages that tcc compiled", "tcc-run");
   app.set_version_flag("--version", TCC_VERSION);
@@ -304,19 +328,13 @@ static int runTool(int argc, char **argv) {
   checkpointsApp.add_option("DIR", folder, "the folder, or that of a run")
       ->required();
   checkpointsApp.add_flag("--json", checkpointsJson, "print one JSON object");
+  std::string runFolder, page;
+  CLI::App &reportApp = addReport(app, runFolder, page);
   DataCommandOptions data;
   CLI::App &dataApp = addDataCommand(app, data);
-  CLI::App &doctorApp =
-      *app.add_subcommand("doctor", "say what this machine can run, and what "
-                                    "would make it faster or safer");
   std::string doctorFolder = ".";
   bool doctorJson = false;
-  doctorApp
-      .add_option("DIR", doctorFolder,
-                  "where checkpoints or data are to be: 32 MiB are written "
-                  "there, and removed")
-      ->capture_default_str();
-  doctorApp.add_flag("--json", doctorJson, "print one JSON object");
+  addDoctor(app, doctorFolder, doctorJson);
   MergeOptions merged;
   CLI::App &mergeApp = addTrace(app, merged);
   app.add_subcommand("compare", "find the kernel that departs from the "
@@ -344,6 +362,8 @@ static int runTool(int argc, char **argv) {
     return checkpointsCommand(folder, checkpointsJson);
   if (mergeApp.parsed())
     return mergeCommand(merged);
+  if (reportApp.parsed())
+    return reportCommand(runFolder, page);
   if (dataApp.parsed())
     return dataCommand(data);
   return doctorCommand(doctorFolder, doctorJson);

@@ -6,8 +6,8 @@
 
 namespace tcc::tools {
 
-/// HTML without scripts: the figures, what low precision costs, and all
-/// decisions.
+/// HTML that needs nothing else: what the program is, whether it fits, what
+/// limits it, and all that was decided.
 std::string makeReportPage(const CompileOptions &options,
                            const CompileReport &report);
 

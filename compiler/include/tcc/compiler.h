@@ -114,6 +114,16 @@ struct MemoryPlan {
   int64_t getTotal() const { return getBudgeted() + faults; }
 };
 
+/// A kernel that a run or training step launches, at the upper bounds of the
+/// dimensions. The cost model predicts the microseconds for a typical machine,
+/// not for this one: bytes and arithmetic take theirs at the same time.
+struct LaunchUse {
+  std::string node, op, module; ///< of the model; empty: it does not say
+  std::string phase;            ///< of a training step: "forward", "backward"
+  int64_t flops = 0, bytes = 0;
+  double start = 0, memory = 0, arithmetic = 0;
+};
+
 /// What happened. Nothing was written unless `exitCode` is 0.
 struct CompileReport {
   int exitCode = 0; // as `tcc --help` lists
@@ -139,6 +149,7 @@ struct CompileReport {
   /// Work of one run or training step at the upper bounds of the dimensions:
   /// `bytes` are what its launches read and write, each tensor once a launch.
   int64_t launches = 0, flops = 0, bytes = 0;
+  std::vector<LaunchUse> launchUses;
   int64_t libraryCalls = 0; // of the launches: those that a library may take
   /// Pieces of code, of one kernel for one machine each, that the cache had,
   /// and those that were made; 0 without one.

@@ -12,7 +12,8 @@ namespace tcc {
 /// A buffer of the arena. Positions are two a command, its begin and its end,
 /// so that what is within a loop lies between those of the loop.
 struct TensorUse {
-  std::string node; ///< of the model, that the first command computes
+  std::string node;   ///< of the model, that the first command computes
+  std::string module; ///< the path of that node's module; empty: not known
   int64_t bytes = 0;
   int64_t begin = 0, end = 0; ///< first and last position, both inclusive
 };

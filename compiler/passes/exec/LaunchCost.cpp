@@ -1,13 +1,12 @@
 #include "compiler/passes/exec/LaunchCost.h"
 
-#include "compiler/passes/graph/fusion/Cost.h"
 #include "compiler/target/Target.h"
 
 using namespace mlir;
 
 namespace tcc::exec {
 
-double getMicroseconds(LaunchOp launch, KernelOp kernel,
+fusion::Times getTimes(LaunchOp launch, KernelOp kernel,
                        ArrayRef<int64_t> slots) {
   auto count = [&](std::optional<AffineMap> amount) {
     return amount ? double(graph::evaluate(amount->getResult(0), slots)) : 0.0;
@@ -23,7 +22,12 @@ double getMicroseconds(LaunchOp launch, KernelOp kernel,
     work.contractionFlops = flops;
   else
     work.flops = flops;
-  return fusion::getMicroseconds(work, getTarget(kernel).getMachine());
+  return fusion::getTimes(work, getTarget(kernel).getMachine());
+}
+
+double getMicroseconds(LaunchOp launch, KernelOp kernel,
+                       ArrayRef<int64_t> slots) {
+  return getTimes(launch, kernel, slots).getAll();
 }
 
 SmallVector<int64_t> getLargestSizes(EntryOp entry) {

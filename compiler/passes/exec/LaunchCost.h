@@ -2,12 +2,15 @@
 #ifndef TCC_COMPILER_PASSES_EXEC_LAUNCHCOST_H
 #define TCC_COMPILER_PASSES_EXEC_LAUNCHCOST_H
 
+#include "compiler/passes/graph/fusion/Cost.h"
 #include "dialects/exec/ExecOps.h"
 
 namespace tcc::exec {
 
 /// Microseconds of `launch` of `kernel`, by the work that `tcc-select-kernels`
 /// counted, where the size slots have the values `slots`.
+fusion::Times getTimes(LaunchOp launch, KernelOp kernel,
+                       llvm::ArrayRef<int64_t> slots);
 double getMicroseconds(LaunchOp launch, KernelOp kernel,
                        llvm::ArrayRef<int64_t> slots);
 

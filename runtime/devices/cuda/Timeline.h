@@ -29,7 +29,8 @@ public:
   /// Once the run is done. It began at `start` by the host's clock; returns
   /// when its last command ended, by the same clock, through `end`.
   Error report(Trace &trace, int64_t start, int64_t &end) const;
-  /// Once the run is done: the nanoseconds from a timed event to the run's begin.
+  /// Once the run is done: the nanoseconds from a timed event to the run's
+  /// begin.
   Error measureSince(EventHandle event, int64_t &nanoseconds) const;
 
 private:

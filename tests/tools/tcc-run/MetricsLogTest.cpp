@@ -60,21 +60,28 @@ protected:
 
 TEST_F(MetricsLogTest, SaysWhatAnUpdateDid) {
   MetricsLog log = open(/*goesOn=*/false);
-  ASSERT_THAT(log.write(describeUpdate(
-                  {.step = 7, .loss = 2, .lr = 0.1, .skipped = true},
-                  {.samplesPerSecond = 3, .stall = 0.25, .dataWait = 0.5},
-                  {{"accuracy", 0.5}})),
-              succeeds());
+  ASSERT_THAT(
+      log.write(describeUpdate(
+          {.step = 7, .loss = 2, .lr = 0.1, .skipped = true},
+          {.samplesPerSecond = 3, .stall = 0.25, .dataWait = 0.5, .seconds = 4},
+          {{"accuracy", 0.5}})),
+      succeeds());
   json row = json::parse(read());
   uint64_t resident = row["resident_bytes"];
   EXPECT_GT(resident, 1u << 20);
   EXPECT_LT(resident, 1u << 30);
   row.erase("resident_bytes");
-  json expected = {{"step", 7},           {"loss", 2.0},
-                   {"lr", 0.1},           {"grad_norm", nullptr},
-                   {"skipped", true},     {"loss_scale", nullptr},
-                   {"samples_per_s", 3.}, {"stall_s", 0.25},
-                   {"data_wait_s", 0.5},  {"eval", {{"accuracy", 0.5}}}};
+  json expected = {{"step", 7},
+                   {"loss", 2.0},
+                   {"lr", 0.1},
+                   {"grad_norm", nullptr},
+                   {"skipped", true},
+                   {"loss_scale", nullptr},
+                   {"samples_per_s", 3.},
+                   {"stall_s", 0.25},
+                   {"data_wait_s", 0.5},
+                   {"update_s", 4.},
+                   {"eval", {{"accuracy", 0.5}}}};
   EXPECT_EQ(row, expected);
   EXPECT_THAT(log.close(), succeeds());
   EXPECT_THAT(MetricsLog().write({}), succeeds());

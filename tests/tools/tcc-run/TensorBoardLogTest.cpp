@@ -101,6 +101,7 @@ TEST_F(TensorBoardLogTest, SaysWhatALineDoes) {
                       .exposed = 0.75,
                       .stall = 0.25,
                       .dataWait = 0.5,
+                      .seconds = 4,
                       .isSpike = true},
                      {{"accuracy", 0.5}, {"table", {{1, 2}, {3, 4}}}});
   TensorBoardLog log = open();
@@ -125,6 +126,7 @@ TEST_F(TensorBoardLogTest, SaysWhatALineDoes) {
       {"train/skipped", 1},
       {"train/spike", 1},
       {"speed/samples_per_s", 3},
+      {"speed/update_s", 4},
       {"speed/stall_s", 0.25},
       {"speed/data_wait_s", 0.5},
       {"speed/exposed_communication_s", 0.75},

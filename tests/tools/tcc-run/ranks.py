@@ -79,7 +79,7 @@ def test_training(suite):
     ok = [line["step"] for line in lines] == [1, 2, 3, 4, 5] and lines[4]["loss"] == row["loss"]
     suite.tally.check("one log", ok, str(lines))
     files = sorted(os.listdir(suite.path("log"))), sorted(os.listdir(suite.path("run")))
-    ok = files == (["metrics.jsonl"], ["step-2", "step-4", "step-5"])
+    ok = files == (["metrics.jsonl", "result.json"], ["step-2", "step-4", "step-5"])
     suite.tally.check("one writes", ok, str(files))
 
 
@@ -126,7 +126,7 @@ def test_run_folder(suite):
         run.communicate(timeout=60)
     check(6, [run.returncode for run in runs], None)
     names = sorted(os.listdir(folder))
-    suite.tally.check("one writes the folder", names == ["checkpoints", "metrics.jsonl",
+    suite.tally.check("one writes the folder", names == ["checkpoints", "metrics.jsonl", "result.json",
                                                          "run.json"], str(names))  # fmt: skip
 
 
@@ -169,7 +169,8 @@ def test_problems(suite):
     suite.expect(0, "train", "--ranks", RANKS, "--steps", 1, "-q", "--log-dir",
                  suite.path("errors"))  # fmt: skip
     files = os.listdir(suite.path("errors"))
-    suite.tally.check("no report of the run before", files == ["metrics.jsonl"], str(files))
+    suite.tally.check("no report of the run before", sorted(files) == ["metrics.jsonl", "result.json"],
+                      str(files))  # fmt: skip
     suite.expect(5, "train", "--ranks", RANKS, "--steps", 1, "--checkpoint-dir",
                  suite.path("none"), "--resume", says="no complete checkpoint")  # fmt: skip
     device = {"package": "device_ranked_line"}

@@ -44,7 +44,8 @@ class Suite(training.Suite):
 def test_record(suite):
     suite.begin("new", "-q")
     names = sorted(os.listdir(suite.path("new")))
-    suite.tally.check("folder", names == ["checkpoints", "metrics.jsonl", "run.json"], str(names))
+    suite.tally.check("folder", names == ["checkpoints", "metrics.jsonl", "result.json", "run.json"],
+                      str(names))  # fmt: skip
     row = suite.read_record("new")
     package, (start,) = row["package"], row["starts"]
     ok = package["path"] == suite.path("line.tcc") and row["data"] == suite.data

@@ -10,7 +10,7 @@ using namespace tcc::graph;
 
 namespace tcc::fusion {
 
-double getMicroseconds(const Work &work, const Machine &machine) {
+Times getTimes(const Work &work, const Machine &machine) {
   double memory =
       (work.bytesRead + work.bytesWritten) / machine.bytesPerMicrosecond;
   double arithmetic =
@@ -18,7 +18,11 @@ double getMicroseconds(const Work &work, const Machine &machine) {
       work.contractionFlops / machine.contractionFlopsPerMicrosecond;
   if (work.libraryFlops > 0)
     arithmetic += work.libraryFlops / machine.libraryFlopsPerMicrosecond;
-  return machine.launchMicroseconds + std::max(memory, arithmetic);
+  return {machine.launchMicroseconds, memory, arithmetic};
+}
+
+double getMicroseconds(const Work &work, const Machine &machine) {
+  return getTimes(work, machine).getAll();
 }
 
 Count operator+(Count x, Count y) {

@@ -12,6 +12,7 @@
 #include "dialects/graph/GraphOps.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringMap.h"
+#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -26,6 +27,15 @@ struct Work {
   double libraryFlops = 0; // of products at a library's speed: on tensor cores
 };
 
+/// Microseconds of a kernel, of which its bytes and its arithmetic take theirs
+/// at the same time.
+struct Times {
+  double launch, memory, arithmetic;
+
+  double getAll() const { return launch + std::max(memory, arithmetic); }
+};
+
+Times getTimes(const Work &work, const Machine &machine);
 double getMicroseconds(const Work &work, const Machine &machine);
 
 /// A number of elements or of flops: its upper bound and, where a region is
