@@ -30,8 +30,8 @@ int64_t readSteadyClock();
 } // namespace detail
 
 /// Nanoseconds of one clock for all threads, which starts with the system. The
-/// processor may read it before a load that comes earlier is done: what two
-/// threads read is in order but for some tens of nanoseconds.
+/// processor may read it before a load that comes earlier is done, so up to a
+/// microsecond early where other cores write what is loaded.
 inline int64_t readTraceClock() {
   const detail::CounterRate *rate =
       detail::counterRate.load(std::memory_order_acquire);
@@ -39,6 +39,13 @@ inline int64_t readTraceClock() {
     return detail::readSteadyClock();
   auto ticks = static_cast<unsigned __int128>(__rdtsc() - rate->first);
   return rate->base + static_cast<int64_t>(ticks * rate->scale >> 32);
+}
+
+/// Once loads that come earlier are done: after a wait for another thread, what
+/// that one has read is not later. Takes twice the time.
+inline int64_t readTraceClockInOrder() {
+  _mm_lfence();
+  return readTraceClock();
 }
 
 } // namespace tcc::runtime

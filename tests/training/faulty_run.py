@@ -69,7 +69,7 @@ class Setting:
         self.call(*train, "--checkpoint-dir", place)
         with open(f"{place}/trace.json", encoding="utf-8") as file:
             names = [event["name"] for event in json.load(file)["traceEvents"]]
-        self.sums = sum(name.startswith("AllReduce") for name in names)
+        self.sums = sum(name.startswith("AllReduce") for name in names) // STEPS
         self.files = set(os.listdir(f"{place}/step-{STEPS}"))
         self.parameters = ranks.load_file(f"{place}/step-{STEPS}/state.safetensors")
         self.evaluation = json.loads(self.call_counted("eval", "--json"))

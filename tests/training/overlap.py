@@ -52,6 +52,10 @@ class Traced:
             self.metrics = [json.loads(line) for line in file]
         with open(f"{folder}/trace.json", encoding="utf-8") as file:
             events = [event for event in json.load(file)["traceEvents"] if event["ph"] == "X"]
+        begin = min(event["ts"] for event in events
+                    if event.get("args", {}).get("step") == STEPS)  # fmt: skip
+        events = [event for event in events
+                  if event["ts"] >= begin and "command" in event.get("args", {})]  # fmt: skip
         self.messages, self.waits = [], []
         for event in events:
             row = Message(event["name"], event["ts"], event["ts"] + event["dur"])

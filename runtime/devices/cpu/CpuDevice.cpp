@@ -373,7 +373,8 @@ template <typename Work>
 void CpuStream::traceWork(TraceEvent event, Work work) {
   event.begin = readTraceClock();
   work();
-  event.end = readTraceClock();
+  bool isWait = event.cause != TraceEvent::kNone;
+  event.end = isWait ? readTraceClockInOrder() : readTraceClock();
   tracing->add(event);
 }
 

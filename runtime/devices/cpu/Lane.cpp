@@ -157,7 +157,8 @@ bool Lane::performTraced(Command &command) {
   event.lane = number;
   event.begin = readTraceClock();
   bool goesOn = perform(command);
-  event.end = readTraceClock();
+  event.end = command.kind == Command::Wait ? readTraceClockInOrder()
+                                            : readTraceClock();
   if (goesOn && command.kind != Command::Record)
     tracing->add(event);
   return goesOn;

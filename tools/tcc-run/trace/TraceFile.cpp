@@ -316,16 +316,18 @@ static int64_t findStart(std::span<const TracedUpdate> updates) {
   return start;
 }
 
-static void nameLanes(const Stream &stream, EventWriter &writer) {
+/// Names the tracks of a device.
+static void nameLanes(const Stream &stream, bool isHost, EventWriter &writer) {
   for (uint32_t lane = 0; lane < stream.laneCount(); ++lane)
     writer.nameTrack(lane, nameTrack(lane), orderOf(lane));
+  if (!isHost)
+    writer.nameTrack(kUploads, nameTrack(kUploads), orderOf(kUploads));
 }
 
-static void nameTracks(std::span<const TracedUpdate> updates, bool isHost,
-                       EventWriter &writer) {
+/// Names the tracks of threads.
+static void nameThreads(std::span<const TracedUpdate> updates,
+                        EventWriter &writer) {
   std::set<uint32_t> tracks = {kFirstHostTrack + kUpdateTrack};
-  if (!isHost)
-    tracks.insert(kUploads);
   for (const TracedUpdate &update : updates)
     for (const HostSpan &span : update.spans)
       tracks.insert(trackOf(span));
@@ -340,8 +342,8 @@ Status tools::writeTrace(const TraceLog &log, const TrainingSession &session,
   if (!writer.ok())
     return writer.takeStatus();
   writer->beginRank(session.rank());
-  nameLanes(session.stream(), *writer);
-  nameTracks(updates, session.executable().device().isHost(), *writer);
+  nameLanes(session.stream(), session.executable().device().isHost(), *writer);
+  nameThreads(updates, *writer);
   Tracer tracer(*writer);
   for (const TracedUpdate &update : updates)
     tracer.write(update, log);
@@ -379,7 +381,8 @@ Status tools::writeTrace(Context &context, const std::string &path) {
   if (!writer.ok())
     return writer.takeStatus();
   writer->beginRank(0);
-  nameLanes(context.walker().getStream(), *writer);
+  nameLanes(context.walker().getStream(),
+            context.executable().device().isHost(), *writer);
   Tracer tracer(*writer);
   tracer.write({&context, std::move(*reading)}, /*step=*/0);
   return writer->close(

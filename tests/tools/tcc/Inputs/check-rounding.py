@@ -1,15 +1,16 @@
 """Looks for what rounding each matrix of a model to bf16 costs in a report's table:
 check-rounding.py MODEL PAGE"""
 
-import re
 import sys
 
 import numpy as np
 import onnx
 from onnx import numpy_helper
+from page import read_page
 
-rows = re.findall(r"cast to bf16</td><td>0</td><td>([^<]*)<", open(sys.argv[2]).read())
-found = [float(row) for row in rows]
+blocks = [block for section in read_page(sys.argv[2])["sections"] for block in section["blocks"]]
+[table] = [block["rows"] for block in blocks if block.get("title") == "Off f32"]
+found = [after for _, op, before, after in table if op == "cast to bf16" and before == 0]
 for tensor in onnx.load(sys.argv[1]).graph.initializer:
     x = numpy_helper.to_array(tensor)
     if x.ndim != 2 or x.dtype != np.float32:
