@@ -56,6 +56,8 @@ class Traced:
                     if event.get("args", {}).get("step") == STEPS)  # fmt: skip
         events = [event for event in events
                   if event["ts"] >= begin and "command" in event.get("args", {})]  # fmt: skip
+        for event in events:
+            event["ts"] -= begin
         self.messages, self.waits = [], []
         for event in events:
             row = Message(event["name"], event["ts"], event["ts"] + event["dur"])
