@@ -165,7 +165,8 @@ void Updates::noteTrace() {
   if (!events)
     return;
   TracedRun run = {&session.lastContext(), events->take()};
-  if (run.context->entry().kind() != format::EntryKind::apply)
+  // What applies sums, by one rank or several, takes none.
+  if (run.context->entry().inputs()->size() > 0)
     run.batch = given[finished++];
   if (run.reading.lost > 0)
     waited = std::nullopt;
