@@ -69,9 +69,10 @@ public:
             int64_t batch = -1)
       : trace(trace), span{work, track, readTraceClock(), 0, batch} {}
   ~HostTimer() {
+    if (!trace)
+      return;
     span.end = readTraceClock();
-    if (trace)
-      trace->add(span);
+    trace->add(span);
   }
   HostTimer(const HostTimer &) = delete;
   HostTimer &operator=(const HostTimer &) = delete;

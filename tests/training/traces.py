@@ -167,6 +167,13 @@ class Suite:
         copies = trace.track(trace_reader.UPLOADS).slices
         self.check("cuda: copies", len(copies) == STEPS, len(copies))
 
+    def check_apart(self, second):
+        """The CPU's trace of one rank has no collective."""
+        done = harness.run_tool("tcc-run", "trace", "merge", self.path("cpu.json"), second,
+                                "-o", self.path("out.json"))  # fmt: skip
+        ok = done.code == 3 and "have no collective of one update" in done.err
+        self.check("ranks: traces of other runs", ok, f"{done.code} {done.err}")
+
     def test_ranks(self):
         files = [self.path(name) for name in ("ranks.json", "ranks.rank-1.json", "all.json")]
         first, _ = self.train("cpu.tcc", "ranks", "--ranks", 2, steps=20)
@@ -191,6 +198,7 @@ class Suite:
         self.check("ranks: collectives", len(ends[0]) == len(ends[1]) > 20, list(map(len, ends)))
         off = [abs(a - b) for a, b in zip(*ends, strict=True)]
         self.check("ranks: one clock", statistics.median(off) < 1e6, statistics.median(off))
+        self.check_apart(files[1])
         for name, text, code in (("garbled", "{\n", 3), ("none", None, 5)):
             if text is not None:
                 with open(self.path(name), "w", encoding="utf-8") as file:

@@ -35,15 +35,21 @@ static std::vector<int64_t> thin(const std::vector<int64_t> &values) {
   return most;
 }
 
-/// What is in use at `peak`, largest first.
-static ordered_json listTensors(const ArenaUse &arena, int64_t peak) {
+std::vector<const TensorUse *> tools::listLive(const ArenaUse &arena,
+                                               int64_t position) {
   std::vector<const TensorUse *> live;
   for (const TensorUse &tensor : arena.tensors)
-    if (tensor.begin <= peak && tensor.end >= peak)
+    if (tensor.begin <= position && tensor.end >= position)
       live.push_back(&tensor);
   std::ranges::sort(live, [](auto *a, auto *b) {
     return std::pair(b->bytes, a) < std::pair(a->bytes, b);
   });
+  return live;
+}
+
+/// The largest that are in use at `peak`.
+static ordered_json listTensors(const ArenaUse &arena, int64_t peak) {
+  std::vector<const TensorUse *> live = tools::listLive(arena, peak);
   live.resize(std::min(live.size(), kMostTensors));
   ordered_json rows = ordered_json::array();
   for (const TensorUse *tensor : live)

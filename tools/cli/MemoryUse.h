@@ -17,6 +17,9 @@ namespace tcc::tools {
 
 /// Bytes in use at each position.
 std::vector<int64_t> getLiveBytes(const ArenaUse &arena);
+/// What is in use at a position, largest first.
+std::vector<const TensorUse *> listLive(const ArenaUse &arena,
+                                        int64_t position);
 
 /// What a budget cost the entry points of a package, by the JSON of its
 /// decisions.

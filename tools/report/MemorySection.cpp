@@ -150,14 +150,7 @@ static Table listAtPeak(const ArenaUse &arena, int64_t peak, int64_t bytes) {
                                            {"of the peak", "share", true},
                                            {"from command", "count"},
                                            {"to command", "count"}});
-  std::vector<const TensorUse *> live;
-  for (const TensorUse &tensor : arena.tensors)
-    if (tensor.begin <= peak && tensor.end >= peak)
-      live.push_back(&tensor);
-  std::ranges::sort(live, [](auto *a, auto *b) {
-    return std::pair(b->bytes, a) < std::pair(a->bytes, b);
-  });
-  for (const TensorUse *tensor : live)
+  for (const TensorUse *tensor : listLive(arena, peak))
     table.add({tensor->node, tensor->module, tensor->bytes,
                double(tensor->bytes) / double(bytes), tensor->begin / 2,
                tensor->end / 2});

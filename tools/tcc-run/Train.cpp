@@ -154,10 +154,9 @@ Status Training::writeTraceFile() {
     return Status();
   }
   if (traceLog->every() > 1 && !options.running.quiet)
-    std::cerr << concat("tcc-run: note: the trace has every ",
+    std::cerr << concat("tcc-run: note: the trace has one of each ",
                         traceLog->every(),
-                        "th update: all of them are more "
-                        "than ",
+                        " updates: all of them are more than ",
                         TraceLog::kMostEvents, " events\n");
   return writeTrace(*traceLog, *session, options.traceFile);
 }
@@ -197,6 +196,15 @@ void Training::endProfile() {
   diagnosis = diagnose(figures);
 }
 
+/// Adds the profile, the diagnosis, or both, of a run that has them.
+void Training::addFindings(nlohmann::ordered_json &document, bool profiles,
+                           bool diagnoses) const {
+  if (profiles && profile)
+    document["profile"] = profile->describe();
+  if (diagnoses && diagnosis)
+    document["diagnosis"] = tools::describe(*diagnosis);
+}
+
 nlohmann::ordered_json Training::describeResult() const {
   int64_t steps = session->stepCount();
   Pace average = paces.average();
@@ -222,10 +230,6 @@ nlohmann::ordered_json Training::describeResult() const {
     document["checkpoint"] = checkpoints.last();
   if (std::string end = requests.describeEnd(); !end.empty())
     document["stopped_by"] = end;
-  if (options.profile && profile)
-    document["profile"] = profile->describe();
-  if (options.diagnoses && diagnosis)
-    document["diagnosis"] = tools::describe(*diagnosis);
   return document;
 }
 
@@ -255,27 +259,28 @@ void Training::noteEnd() const {
                         session->stepCount(), " of ", lastStep, "\n");
 }
 
-Status Training::finish() {
-  if (Status status = checkpoints.saveLast(); !status.ok())
-    return status;
-  if (Status status = writeTraceFile(); !status.ok())
-    return status;
-  if (!ranks.isFirst())
-    return Status();
-  if (!options.exported.file.empty())
-    if (Status status = exportTo(options.exported, *session); !status.ok())
-      return status;
-  if (options.running.json)
-    printJson(describeResult());
-  else
+/// What is learned goes before what was looked at.
+Status Training::keepResult() {
+  Status status = checkpoints.saveLast();
+  if (status.ok() && ranks.isFirst() && !options.exported.file.empty())
+    status = exportTo(options.exported, *session);
+  return status;
+}
+
+void Training::printEnd() const {
+  if (options.running.json) {
+    nlohmann::ordered_json document = describeResult();
+    addFindings(document, options.profile, options.diagnoses);
+    printJson(document);
+  } else {
     printResult();
+  }
   if (options.profile && profile && !options.running.json)
     profile->print();
   if (options.diagnoses && !options.running.json)
     std::cout << (diagnosis ? "\n" + print(*diagnosis)
                             : "no update was diagnosed\n");
   noteEnd();
-  return Status();
 }
 
 nlohmann::ordered_json Training::describeEnd(const Status &status) const {
@@ -283,10 +288,7 @@ nlohmann::ordered_json Training::describeEnd(const Status &status) const {
   if (status.ok() || status.code() == Code::Numerics)
     document = describeResult();
   // Whatever was asked to be printed.
-  if (profile && !profile->isEmpty())
-    document["profile"] = profile->describe();
-  if (diagnosis)
-    document["diagnosis"] = tools::describe(*diagnosis);
+  addFindings(document, profile && !profile->isEmpty(), /*diagnoses=*/true);
   document["first_step"] = firstStep;
   document["last_step"] = lastStep;
   document["code"] = static_cast<int>(status.code());
@@ -305,6 +307,20 @@ Status Training::beginLogs() {
 void Training::recordEnd(const Status &status) const {
   if (isLogged)
     warn(writeRunResult(options.logDir, describeEnd(status)));
+}
+
+/// Whatever became of the steps, what they did is traced.
+Status Training::end(Status trained) {
+  bool isWhole = trained.ok() || trained.code() == Code::Numerics;
+  Status kept = isWhole ? keepResult() : Status();
+  Status traced = writeTraceFile();
+  if (isWhole && kept.ok() && traced.ok() && ranks.isFirst())
+    printEnd();
+  if (!trained.ok() || !kept.ok()) {
+    warn(traced);
+    return trained.ok() ? std::move(kept) : std::move(trained);
+  }
+  return traced;
 }
 
 Status Training::run() {
@@ -380,12 +396,7 @@ Status Training::run() {
   Status trained = trainSteps();
   endProfile();
   logs.close();
-  if (!trained.ok() && trained.code() != Code::Numerics) {
-    warn(writeTraceFile());
-    return trained;
-  }
-  Status finished = finish();
-  return trained.ok() ? std::move(finished) : std::move(trained);
+  return end(std::move(trained));
 }
 
 /// Others than the first rank read and compute; they write nothing.

@@ -69,9 +69,13 @@ private:
   void writeParameters();
   void explainSkipped();
   runtime::Status returnFromSpike(int64_t &step);
-  runtime::Status finish();
+  runtime::Status end(runtime::Status trained);
+  runtime::Status keepResult();
+  void printEnd() const;
   void endProfile();
   nlohmann::ordered_json describeResult() const;
+  void addFindings(nlohmann::ordered_json &document, bool profiles,
+                   bool diagnoses) const;
   void printResult() const;
   void noteEnd() const;
   nlohmann::ordered_json describeEnd(const runtime::Status &status) const;

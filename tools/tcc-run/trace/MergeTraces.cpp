@@ -181,12 +181,12 @@ static Status merge(const MergeOptions &options) {
   auto traces = scanAll(options.files);
   if (!traces.ok())
     return traces.takeStatus();
-  std::vector<double> shifts;
-  for (const RankTrace &trace : *traces) {
-    Result<double> shift = trace.findShift(traces->front());
-    if (!shift.ok() && traces->size() > 1)
+  std::vector<double> shifts = {0};
+  for (size_t i = 1; i < traces->size(); ++i) {
+    Result<double> shift = (*traces)[i].findShift(traces->front());
+    if (!shift.ok())
       return shift.takeStatus();
-    shifts.push_back(shift.ok() ? *shift : 0);
+    shifts.push_back(*shift);
   }
   // None of their times is negative.
   double least = std::min(std::ranges::min(shifts), 0.0);
