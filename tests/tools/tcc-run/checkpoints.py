@@ -94,9 +94,11 @@ def test_full_log(suite):
                             preexec_fn=limit_files, restore_signals=False)  # fmt: skip
     path = f"{log}/metrics.jsonl"
     wanted = [f"tcc-run: warning: cannot write '{path}': File too large",
-              f"tcc-run: warning: '{path}' lacks 20 lines: File too large"]  # fmt: skip
+              f"tcc-run: warning: '{path}' lacks 20 lines: File too large",
+              f"tcc-run: warning: cannot write '{log}/result.json': File too large"]  # fmt: skip
     ok = done.code == 0 and done.err.splitlines() == wanted
     suite.tally.check("full log", ok, f"{done.code}: {done.err}")
+    suite.tally.check("no part of a result", not os.path.exists(f"{log}/result.json"))
 
 
 def test_kept(suite):
