@@ -3,6 +3,7 @@
 #include "compiler/package/Enums.h"
 #include "compiler/package/LibraryTables.h"
 #include "compiler/passes/exec/AddCandidates.h"
+#include "compiler/passes/exec/LaunchCost.h"
 #include "compiler/target/Target.h"
 #include "dialects/exec/KernelHash.h"
 #include "dialects/graph/Shape.h"
@@ -30,6 +31,7 @@ private:
   Tables<format::ConstTensor> buildConstants();
   Tables<format::ModelTensor> buildModelTensors();
   Tables<format::Variant> buildVariants();
+  flatbuffers::Offset<format::Machine> buildMachine();
   Tables<format::Kernel> buildKernels();
   Tables<format::Entry> buildEntries();
   Tables<format::Metadata> buildMetadata();
@@ -120,6 +122,16 @@ ProgramBuilder::Tables<format::Variant> ProgramBuilder::buildVariants() {
   return tables;
 }
 
+flatbuffers::Offset<format::Machine> ProgramBuilder::buildMachine() {
+  const Machine &machine = getTarget(module).getMachine();
+  std::vector<double> rates;
+  for (format::Arithmetic arithmetic : format::EnumValuesArithmetic())
+    rates.push_back(exec::getFlopsPerMicrosecond(machine, arithmetic));
+  auto ratesVector = fbb.CreateVector(rates);
+  return format::CreateMachine(fbb, machine.launchMicroseconds,
+                               machine.bytesPerMicrosecond, ratesVector);
+}
+
 /// What kernels with candidates compute, and these.
 static llvm::DenseMap<Operation *, std::string> nameWorks(ModuleOp module) {
   llvm::DenseMap<Operation *, std::string> works;
@@ -160,7 +172,7 @@ ProgramBuilder::Tables<format::Kernel> ProgramBuilder::buildKernels() {
     }
     tables.push_back(format::CreateKernel(
         fbb, symbol, kernel.getThreads().value_or(0), alignmentsVector,
-        resultsVector, work, plan, library));
+        resultsVector, work, plan, library, exec::getArithmetic(kernel)));
   }
   return tables;
 }
@@ -346,6 +358,7 @@ std::vector<std::byte> ProgramBuilder::build() {
   auto stored = fbb.CreateVector(buildStoredTensors());
   auto spikes = buildSpikes();
   auto data = buildText(graph::GraphDialect::kDataAttr);
+  auto machine = buildMachine();
   auto exact =
       module->getAttrOfType<IntegerAttr>(graph::GraphDialect::kExactAttr);
   std::vector<std::string> words;
@@ -357,11 +370,12 @@ std::vector<std::byte> ProgramBuilder::build() {
   if (!words.empty())
     required = buildStrings(words);
   format::FinishProgramBuffer(
-      fbb, format::CreateProgram(
-               fbb, producer, symbols, constants, modelTensors, kernelTable,
-               variants, entries, metadata, variables, settings, recipe,
-               required, exact ? uint32_t(exact.getInt()) : 0,
-               parts.memoryBudget, metrics, evaluation, stored, spikes, data));
+      fbb, format::CreateProgram(fbb, producer, symbols, constants,
+                                 modelTensors, kernelTable, variants, entries,
+                                 metadata, variables, settings, recipe,
+                                 required, exact ? uint32_t(exact.getInt()) : 0,
+                                 parts.memoryBudget, metrics, evaluation,
+                                 stored, spikes, data, machine));
   auto *bytes = reinterpret_cast<const std::byte *>(fbb.GetBufferPointer());
   return {bytes, bytes + fbb.GetSize()};
 }

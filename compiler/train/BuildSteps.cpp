@@ -202,6 +202,8 @@ void StepBuilder::writeStatistics(StepFunction &step, const Forward &forward,
 void StepBuilder::addMetrics(StepFunction &step, const Metrics &metrics) {
   step.addOutput(Metric::loss, metrics.loss);
   step.addOutput(Metric::grad_norm, metrics.gradNorm);
+  if (metrics.gradNorms)
+    step.addOutput(Metric::grad_norms, metrics.gradNorms);
   step.addOutput(Metric::lr, metrics.lr);
   step.addOutput(Metric::loss_scale, metrics.lossScale);
   step.addOutput(Metric::skipped, metrics.skipped);

@@ -166,6 +166,10 @@ static void checkRanks(Reading &reading) {
                    "parallel.data is " + std::to_string(*recipe.parallel.data) +
                        ", expected at most " +
                        std::to_string(ParallelRecipe::kMostRanks));
+  if (recipe.tellsGradNorms)
+    reading.refuse(reading.getLine("numerics.grad_norms"),
+                   "numerics.grad_norms with parallel.zero = 1, where a rank "
+                   "has parts of gradients, is not supported");
   if (recipe.rounding == Rounding::Stochastic)
     reading.refuse(reading.getLine("precision.rounding"),
                    "precision.rounding = 'stochastic' with parallel.zero = 1 "

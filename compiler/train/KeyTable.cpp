@@ -392,6 +392,12 @@ static const Key kKeys[] = {
      .summary = "what a loss or gradient that is not finite does",
      .words = "stop skip",
      .isRuntime = true},
+    {.name = "numerics.grad_norms",
+     .field = at<&R::tellsGradNorms>,
+     .initial = "false",
+     .summary = "each update tells the norm of every parameter's gradient, for "
+                "tcc-run train --tensorboard-histograms",
+     .mayDifferOnResume = true},
     {.name = "numerics.spike_z",
      .field = at<&R::spikes, &SpikeRecipe::z>,
      .initial = "none",

@@ -217,6 +217,8 @@ struct Recipe {
   std::string memoryBudget;     ///< of bytes; empty: no limit
   Checkpointing checkpoint = Checkpointing::Auto;
   OnNan onNan = OnNan::Stop;
+  /// An update tells the norm of each gradient, which is whole then.
+  bool tellsGradNorms = false;
   /// The batch norms that are trained; others keep their statistics.
   Patterns batchNorm = {{"*"}};
   /// Whether their batch is that of all ranks.

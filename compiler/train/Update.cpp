@@ -41,6 +41,13 @@ void tcc::train::declareSlots(VariableTable &table, const Recipe &recipe,
 
 namespace {
 
+/// The norm of all gradients together, a scalar of f64, and those of each
+/// parameter's, a row of f32 in the order of the parameters' names.
+struct Norms {
+  Expr all;
+  Value each; ///< null where the recipe does not ask for them
+};
+
 /// The update of one step. What it says about "f64" is a scalar of it.
 class Update {
 public:
@@ -59,7 +66,10 @@ private:
   }
   Expr wrap(Value value) const { return {value, &emitter}; }
   Expr isFinite(Expr x) const;
-  Expr emitNorm(const Sums &sums) const;
+  Expr emitSquare(Value tensor) const;
+  Value emitEachNorm(ArrayRef<TrainedParameter> parameters,
+                     ArrayRef<Expr> squares, Expr unscale) const;
+  Norms emitNorms(const Sums &sums, Expr unscale) const;
   Expr emitClipping(Expr norm) const;
   Expr isSound();
   void check(Expr norm, Expr lossTotal, Expr count);
@@ -92,9 +102,41 @@ static Expr operator!(Expr x) { return x.make<NotOp>(); }
 
 // --- Scaling, clipping and the check -----------------------------------------
 
-/// The norm of all gradients together; each rank adds up the squares of what it
-/// has. In f64, so that no square overflows that is not itself out of bounds.
-Expr Update::emitNorm(const Sums &sums) const {
+/// Squares are summed in f64, so that none overflows that is not itself out of
+/// bounds.
+Expr Update::emitSquare(Value tensor) const {
+  auto f64 = RankedTensorType::get({}, emitter.builder.getF64Type());
+  Expr x = wrap(emitter.castTo(tensor, f64));
+  Value square = (x * x).value;
+  int64_t rank = cast<RankedTensorType>(square.getType()).getRank();
+  if (rank > 0)
+    square = emitter.emit<ReduceOp>(
+        ReduceKind::sum, square, llvm::to_vector(llvm::seq<int64_t>(0, rank)));
+  return wrap(square);
+}
+
+/// `squares` are of the parameters.
+Value Update::emitEachNorm(ArrayRef<TrainedParameter> parameters,
+                           ArrayRef<Expr> squares, Expr unscale) const {
+  auto order = llvm::to_vector(llvm::seq<size_t>(0, parameters.size()));
+  llvm::sort(order, [&](size_t a, size_t b) {
+    return parameters[a].traits.name < parameters[b].traits.name;
+  });
+  SmallVector<Value> elements;
+  AffineExpr one = emitter.builder.getAffineConstantExpr(1);
+  for (size_t i : order)
+    elements.push_back(emitter.reshape(squares[i].value, one));
+  int64_t count = int64_t(elements.size());
+  auto f64 = RankedTensorType::get({count}, emitter.builder.getF64Type());
+  Expr all = wrap(emitter.emit<ConcatOp>(f64, ValueRange(elements), 0));
+  return emitter.castTo(
+      (sqrt(all) * spread(unscale, all)).value,
+      RankedTensorType::get({count}, emitter.builder.getF32Type()));
+}
+
+/// Each rank adds up the squares of what it has. Gradients times `unscale` are
+/// those of the mean loss.
+Norms Update::emitNorms(const Sums &sums, Expr unscale) const {
   SmallVector<Value> gradients(sums.whole);
   bool hasParts = false;
   if (sums.whole.empty())
@@ -104,15 +146,10 @@ Expr Update::emitNorm(const Sums &sums) const {
     }
   auto f64 = RankedTensorType::get({}, emitter.builder.getF64Type());
   Expr sum = wrap(emitter.splat(f64, 0.0));
-  for (Value value : gradients) {
-    Expr gradient = wrap(emitter.castTo(value, f64));
-    auto type = cast<RankedTensorType>(gradient.value.getType());
-    Value square = (gradient * gradient).value;
-    if (type.getRank() > 0)
-      square = emitter.emit<ReduceOp>(
-          ReduceKind::sum, square,
-          llvm::to_vector(llvm::seq<int64_t>(0, type.getRank())));
-    sum = sum + wrap(square);
+  SmallVector<Expr> squares;
+  for (Value gradient : gradients) {
+    squares.push_back(emitSquare(gradient));
+    sum = sum + squares.back();
   }
   if (hasParts) {
     auto loc = NameLoc::get(emitter.builder.getStringAttr("gradient norm"));
@@ -120,7 +157,10 @@ Expr Update::emitNorm(const Sums &sums) const {
                                                    /*group=*/0, /*tree=*/false);
     sum = wrap(all.getSums().front());
   }
-  return sqrt(sum);
+  Norms norms = {unscale * sqrt(sum), {}};
+  if (recipe.tellsGradNorms)
+    norms.each = emitEachNorm(sums.parameters, squares, unscale);
+  return norms;
 }
 
 /// The factor that makes the norm at most clip_norm.
@@ -249,14 +289,20 @@ void Update::advance() {
 Metrics Update::emit(const Sums &sums) {
   Expr lossTotal = wrap(sums.loss), count = wrap(sums.count);
   Expr unscale = double(sums.nominalCount) / (count * lossScale.get());
-  Expr norm = unscale * emitNorm(sums);
+  Norms norms = emitNorms(sums, unscale);
+  Expr norm = norms.all;
   Expr scale = unscale * emitClipping(norm);
   check(norm, lossTotal, count);
   for (const TrainedParameter &parameter : sums.parameters)
     updateParameter(parameter, scale);
   advance();
-  return {(lossTotal / count).value, norm.value,  rates.lr.value,
-          lossScale.get().value,     (!ok).value, isVoid.value};
+  return {.loss = (lossTotal / count).value,
+          .gradNorm = norm.value,
+          .gradNorms = norms.each,
+          .lr = rates.lr.value,
+          .lossScale = lossScale.get().value,
+          .skipped = (!ok).value,
+          .isVoid = isVoid.value};
 }
 
 Metrics tcc::train::emitUpdate(StepFunction &step, const Recipe &recipe,

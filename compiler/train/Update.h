@@ -34,7 +34,9 @@ struct Sums {
 
 /// What a step tells: scalars of f64, whether it was skipped i1.
 struct Metrics {
-  mlir::Value loss, gradNorm, lr, lossScale, skipped;
+  mlir::Value loss, gradNorm;
+  mlir::Value gradNorms; ///< as format::Metric::grad_norms, or null
+  mlir::Value lr, lossScale, skipped;
   /// Whether buffers keep their values, too: as skipped, but false where the
   /// scale of the loss alone was too large.
   mlir::Value isVoid;

@@ -21,7 +21,7 @@ inline constexpr char kMagic[8] = {'T', 'C', 'C', 'P', 'K', 'G', '\r', '\n'};
 /// A reader refuses another major version. What a newer minor version adds it
 /// ignores: a package that cannot do without says so (Program.requires).
 inline constexpr uint16_t kMajorVersion = 2;
-inline constexpr uint16_t kMinorVersion = 3;
+inline constexpr uint16_t kMinorVersion = 4;
 /// Section alignment in the file, so that sections can be mapped.
 inline constexpr uint64_t kPageSize = 4096;
 

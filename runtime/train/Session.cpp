@@ -249,17 +249,43 @@ Status TrainingSession::initialize() {
   return Status();
 }
 
-/// NaN if the entry has none.
-static double readMetric(const Context &context, Metric metric) {
+static std::optional<TensorView> findMetric(const Context &context,
+                                            Metric metric, size_t rank) {
   const auto &outputs = *context.entry().outputs();
   for (size_t i = 0; i < outputs.size(); ++i)
     if (outputs.Get(i)->name()->string_view() == nameOf(metric) &&
-        outputs.Get(i)->shape()->size() == 0) {
-      TensorView tensor = context.output(i);
-      return readScalar(tensor.dtype,
-                        static_cast<const std::byte *>(tensor.data));
-    }
-  return NAN;
+        outputs.Get(i)->shape()->size() == rank)
+      return context.output(i);
+  return std::nullopt;
+}
+
+/// NaN if the entry has none.
+static double readMetric(const Context &context, Metric metric) {
+  auto found = findMetric(context, metric, /*rank=*/0);
+  return found ? readScalar(found->dtype,
+                            static_cast<const std::byte *>(found->data))
+               : NAN;
+}
+
+Result<std::vector<GradientNorm>> TrainingSession::gradientNorms() const {
+  std::vector<GradientNorm> norms;
+  std::optional<TensorView> found;
+  if (lastFinished)
+    found = findMetric(*lastFinished, Metric::grad_norms, /*rank=*/1);
+  if (!found)
+    return norms;
+  for (size_t i = 0; i < store.size(); ++i)
+    if (store.describe(i).kind() == format::VariableKind::parameter)
+      norms.push_back({store.describe(i).name()->string_view(), 0});
+  if (found->dtype != DType::f32 || norms.size() != size_t(found->shape[0]))
+    return makeError(Code::BadData, "output '", nameOf(Metric::grad_norms),
+                     "' has ", found->shape[0], " elements of type ",
+                     traitsOf(found->dtype).name, ", expected ", norms.size(),
+                     " of f32");
+  std::ranges::sort(norms, {}, &GradientNorm::parameter);
+  for (size_t i = 0; i < norms.size(); ++i)
+    norms[i].norm = static_cast<const float *>(found->data)[i];
+  return norms;
 }
 
 Status TrainingSession::finishUpdate(const Flight &flight) {

@@ -34,6 +34,12 @@ struct StepMetrics {
   bool skipped = false; ///< nothing was changed
 };
 
+/// The norm of a parameter's gradient. The session has the parameter's name.
+struct GradientNorm {
+  std::string_view parameter;
+  float norm;
+};
+
 /// Sums over the batches of an evaluation.
 struct Evaluation {
   double loss = 0;     ///< of all targets, not their mean
@@ -166,6 +172,11 @@ public:
   Stream &stream() const;
   /// The metrics of the last update.
   const StepMetrics &metrics() const { return last; }
+  /// What the norms of gradients were in the last update, before clipping, by
+  /// the order of the parameters' names. Empty before the first update of the
+  /// session and where the package does not tell them. Code::BadData where it
+  /// tells another number of them than it has parameters.
+  Result<std::vector<GradientNorm>> gradientNorms() const;
   /// Called after each update, in the thread that made it.
   void setCallback(std::function<void(const StepMetrics &)> function) {
     callback = std::move(function);

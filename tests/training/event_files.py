@@ -50,10 +50,7 @@ class Suite:
     def __init__(self, tally, folder):
         self.tally, self.folder = tally, folder
         self.folders = []  # of event files
-        with open(self.path("recipe.toml"), "w", encoding="utf-8") as file:
-            file.write(RECIPE)
-        harness.call("tcc", os.path.join(FIXTURES, "mlp_digits.onnx"), "-q",
-                     "--train=" + self.path("recipe.toml"), "-o", self.path("train.tcc"))  # fmt: skip
+        self.compile("train", RECIPE)
 
     def path(self, name):
         return os.path.join(self.folder, name)
@@ -61,12 +58,20 @@ class Suite:
     def check(self, what, ok, found=""):
         self.tally.check(what, bool(ok), str(found))
 
-    def list_words(self, *words):
-        data = () if "--data" in words else ("--data", DATA)
-        return ["train", self.path("train.tcc"), *data, "--threads", 1, *words]
+    def compile(self, name, recipe, code=0, says=""):
+        with open(self.path(name + ".toml"), "w", encoding="utf-8") as file:
+            file.write(recipe)
+        done = harness.run_tool("tcc", os.path.join(FIXTURES, "mlp_digits.onnx"), "-q",
+                                f"--train={self.path(name)}.toml", "-o", self.path(name + ".tcc"))  # fmt: skip
+        self.check(f"compiling {name}", done.code == code and says in done.err, f"{done.code}: {done.err}")
 
-    def train(self, *words, code=0, **options):
-        done = harness.run_tool("tcc-run", *self.list_words(*words), env=ENVIRONMENT, **options)
+    def list_words(self, *words, package="train.tcc"):
+        data = () if "--data" in words else ("--data", DATA)
+        return ["train", self.path(package), *data, "--threads", 1, *words]
+
+    def train(self, *words, code=0, package="train.tcc", **options):
+        words = self.list_words(*words, package=package)
+        done = harness.run_tool("tcc-run", *words, env=ENVIRONMENT, **options)
         self.check(" ".join(map(str, words)), done.code == code, f"{done.code}: {done.err}")
         return done
 
@@ -152,6 +157,35 @@ def test_parameters(suite, run):
         off = np.abs(np.cumsum(table[:, 2]) - np.cumsum(counts)).max()
         suite.check(f"{name}: buckets", ok and off <= 1, (table, counts))
         suite.check(f"{name}: count", table[:, 2].sum() == values.size, table[:, 2].sum())
+
+
+def test_gradient_norms(suite):
+    """With a rate of 1 the gradient is what a parameter has less after an update."""
+    clip, steps = 0.01, range(2, 5)
+    recipe = (
+        'loss.kind = "cross_entropy"\noptimizer = {kind = "sgd", lr = 1.0}\n'
+        f"batch = {{micro = 16, accumulate = 2, clip_norm = {clip}}}\nnumerics.grad_norms = true\n"
+    )
+    suite.compile("norms", recipe)
+    folder = suite.path("norms")
+    suite.train("--run", folder, "--steps", steps[-1], "--checkpoint-every", 1, "--tensorboard",
+                folder + "-tb", "--tensorboard-histograms", 1, package="norms.tcc")  # fmt: skip
+    run = suite.read("norms-tb")
+    states = {step: load_file(f"{folder}/checkpoints/step-{step}/state.safetensors")
+              for step in (steps[0] - 1, *steps)}  # fmt: skip
+    names = [tag.removeprefix("parameter/") for tag in run.values if tag.startswith("parameter/")]
+    found = {tag.removeprefix("grad_norm/") for tag in run.values if tag.startswith("grad_norm/")}
+    suite.check("norms of gradients", found == set(names) and len(names) == 6, (found, names))
+    for step in steps:
+        norm = run.values["train/grad_norm"][step]
+        parts = [run.values[f"grad_norm/{name}"][step] for name in names]
+        suite.check("all together", abs(np.linalg.norm(parts) / norm - 1) < 1e-5, (parts, norm))
+        for name, part in zip(names, parts, strict=True):
+            change = states[step - 1][name].astype("f8") - states[step][name]
+            whole = np.linalg.norm(change) * (norm + 1e-6) / clip
+            suite.check(f"{name}: norm of the gradient", abs(part / whole - 1) < 1e-3, (part, whole))
+    suite.compile("parts", recipe + "parallel = {data = 2, zero = 1}\n", code=4,
+                  says="numerics.grad_norms with parallel.zero = 1")  # fmt: skip
 
 
 def test_anew(suite):
@@ -250,7 +284,7 @@ def main(*arguments):
     tally = harness.Tally()
     with tempfile.TemporaryDirectory() as folder:
         suite = Suite(tally, folder)
-        for test in (test_run, test_anew, test_spike, test_kills, test_full_disk, test_ranks,
+        for test in (test_run, test_gradient_norms, test_anew, test_spike, test_kills, test_full_disk, test_ranks,
                      test_problems):  # fmt: skip
             test(suite)
         if "--tensorboard" in arguments:

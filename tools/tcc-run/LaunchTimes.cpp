@@ -3,6 +3,8 @@
 #include "runtime/package/Commands.h"
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 
 using namespace tcc;
 using namespace tcc::tools;
@@ -36,6 +38,11 @@ struct WaitAccount : Account {
 
 } // namespace
 
+int64_t LaneTimes::sum() const {
+  return std::accumulate(std::begin(phases), std::end(phases),
+                         copies + communication + otherLanes);
+}
+
 /// What its lane does last before command `record`, which records that.
 static const format::Command &findRecorded(const Walker &walker,
                                            uint32_t record) {
@@ -62,6 +69,7 @@ int64_t &LaunchTimes::findAccount(EntrySums &sums, const TraceEvent &event) {
 
 /// The lane waits for inputs of its next run once the one before has ended.
 void LaunchTimes::addUpload(const TraceEvent &event) {
+  uploaded += event.end - event.begin;
   times.copies +=
       std::max<int64_t>(event.end - std::max(event.begin, lastEnd), 0);
 }
@@ -69,6 +77,7 @@ void LaunchTimes::addUpload(const TraceEvent &event) {
 void LaunchTimes::add(const TracedRun &run) {
   EntrySums &sums = entries[&run.context->entry()];
   sums.walker = &run.context->walker();
+  program = &run.context->executable().program();
   lostEvents += run.reading.lost;
   for (const TraceEvent &event : run.reading.events) {
     if (event.lane == TraceEvent::kUploads) {
@@ -89,6 +98,24 @@ void LaunchTimes::add(const TracedRun &run) {
   }
 }
 
+/// What the cost model expects of the launch with as much work on average,
+/// which is what it expects in all where each has as much.
+static double predict(const format::Program &program, const LaunchTime &time) {
+  const format::Machine *machine = program.machine();
+  if (!machine)
+    return 0;
+  const format::Kernel &kernel = *program.kernels()->Get(time.launch->kernel());
+  auto arithmetic = uint32_t(kernel.arithmetic());
+  const auto &rates = *machine->flops_per_us();
+  double rate = arithmetic < rates.size() ? rates.Get(arithmetic) : 0;
+  double calls = double(time.calls);
+  double memory = double(time.bytes) / machine->bytes_per_us();
+  double compute = time.flops > 0 ? double(time.flops) / rate : 0;
+  double microseconds =
+      calls * machine->launch_us() + std::max(memory, compute);
+  return std::isfinite(microseconds) ? 1e3 * microseconds : 0;
+}
+
 std::vector<LaunchTime> LaunchTimes::list() const {
   std::vector<LaunchTime> launches;
   for (const auto &[entry, sums] : entries)
@@ -96,9 +123,11 @@ std::vector<LaunchTime> LaunchTimes::list() const {
       const Sum &sum = sums.commands[number];
       const format::Launch *launch =
           sums.walker->command(number).action_as_Launch();
-      if (launch && sum.calls > 0)
-        launches.push_back(
-            {launch, sum.calls, sum.nanoseconds, sum.flops, sum.bytes});
+      if (!launch || sum.calls == 0)
+        continue;
+      LaunchTime &time = launches.emplace_back(
+          launch, sum.calls, sum.nanoseconds, sum.flops, sum.bytes);
+      time.predicted = predict(*program, time);
     }
   std::ranges::sort(launches, std::ranges::greater(), &LaunchTime::nanoseconds);
   return launches;

@@ -18,6 +18,9 @@ struct LaunchTime {
   int64_t nanoseconds = 0;
   int64_t flops = 0; ///< as the compiler counts them
   int64_t bytes = 0; ///< read and written, likewise
+  /// Nanoseconds that the compiler's cost model expects of a typical machine of
+  /// the target; 0: the package does not tell its figures.
+  double predicted = 0;
 };
 
 /// Where lane 0, which begins with a run and ends with it, spent some runs.
@@ -28,9 +31,11 @@ struct LaneTimes {
   int64_t copies = 0;
   int64_t communication = 0; ///< likewise: exposed, not hidden behind others
   int64_t otherLanes = 0;    ///< waiting for launches of other lanes
+
+  int64_t sum() const;
 };
 
-/// Sums over traced runs, by command.
+/// Sums over traced runs of a program, by command.
 class LaunchTimes {
 public:
   void add(const TracedRun &run);
@@ -38,6 +43,8 @@ public:
   /// Events of runs that were not there to be added.
   uint64_t lost() const { return lostEvents; }
   const LaneTimes &lane() const { return times; }
+  /// Nanoseconds that inputs took to a device, hidden behind launches or not.
+  int64_t uploads() const { return uploaded; }
   /// The launches, most expensive first.
   std::vector<LaunchTime> list() const;
 
@@ -55,8 +62,10 @@ private:
   int64_t &findAccount(EntrySums &sums, const runtime::TraceEvent &event);
   void addUpload(const runtime::TraceEvent &event);
 
+  const format::Program *program = nullptr; ///< once there are runs
   std::map<const format::Entry *, EntrySums> entries;
   LaneTimes times;
+  int64_t uploaded = 0;
   int64_t lastEnd = INT64_MIN; ///< of lane 0, by the clock of traces
   uint64_t lostEvents = 0;
 };

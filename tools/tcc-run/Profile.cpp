@@ -119,6 +119,7 @@ group(const Profile &profile,
     sum.nanoseconds += launch.nanoseconds;
     sum.flops += launch.flops;
     sum.bytes += launch.bytes;
+    sum.predicted += launch.predicted;
   }
   std::vector<Group> groups;
   for (const auto &[name, sum] : sums)
@@ -177,8 +178,17 @@ static std::string listNodes(const format::Launch &launch) {
 // Tables
 //===----------------------------------------------------------------------===//
 
+static bool isPredicted(const Profile &profile) {
+  return std::ranges::any_of(profile.launches, [](const LaunchTime &launch) {
+    return launch.predicted > 0;
+  });
+}
+
 static void printHead(const Profile &profile, const char *of) {
-  std::printf("\n%10s %6s %8s %9s %8s", "ms", "%", "calls", "GFLOP/s", "GB/s");
+  std::printf("\n%10s", "ms");
+  if (isPredicted(profile))
+    std::printf(" %10s", "predicted");
+  std::printf(" %6s %8s %9s %8s", "%", "calls", "GFLOP/s", "GB/s");
   if (profile.roofline.flops > 0)
     std::printf(" %8s", "roofline");
   std::printf("  %s\n", of);
@@ -187,7 +197,10 @@ static void printHead(const Profile &profile, const char *of) {
 static void printRow(const Profile &profile, const LaunchTime &row,
                      const std::string &name) {
   double runs = double(profile.runs), time = double(row.nanoseconds);
-  std::printf("%10.4f %6.2f %8.4g %9.2f %8.2f", time / runs * 1e-6,
+  std::printf("%10.4f", time / runs * 1e-6);
+  if (isPredicted(profile))
+    std::printf(" %10.4f", row.predicted / runs * 1e-6);
+  std::printf(" %6.2f %8.4g %9.2f %8.2f",
               100 * time / runs / profile.nanoseconds, double(row.calls) / runs,
               double(row.flops) / time, double(row.bytes) / time);
   if (profile.roofline.flops > 0)
@@ -253,6 +266,7 @@ void tools::describeProfile(const Context &context, const Profile &profile,
                     {"kernel", kernelOf(context, *row.launch)},
                     {"calls", double(row.calls) / runs},
                     {"ms", double(row.nanoseconds) / runs / 1e6},
+                    {"predicted_ms", row.predicted / runs / 1e6},
                     {"flops", double(row.flops) / runs},
                     {"bytes", double(row.bytes) / runs},
                     {"roofline", profile.shareOf(row)}});

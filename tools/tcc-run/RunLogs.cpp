@@ -152,6 +152,17 @@ void RunLogs::writeParameters() {
     summary.addHistogram("parameter/" + variable.name()->str(), found.buckets);
     warn(events.write(step, summary));
   }
+  writeGradientNorms();
+}
+
+void RunLogs::writeGradientNorms() {
+  auto norms = session->gradientNorms();
+  if (!norms.ok())
+    return warn(norms.takeStatus());
+  Summary summary;
+  for (const GradientNorm &gradient : *norms)
+    summary.addNumber(concat("grad_norm/", gradient.parameter), gradient.norm);
+  warn(events.write(session->stepCount(), summary));
 }
 
 void RunLogs::close() {

@@ -35,14 +35,15 @@ public:
   void writeAgain(const nlohmann::ordered_json &evaluation);
   /// Whether it is time for `writeParameters` after the session's last update.
   bool areParametersDue() const;
-  /// How the parameters lie, after each K-th update as the options say. Nothing
-  /// is under way.
+  /// How the parameters lie, and the norms of their gradients, after each K-th
+  /// update as the options say. Nothing is under way.
   void writeParameters();
   void close();
 
 private:
   runtime::Status checkParameters() const;
   runtime::Status describeRun(const TrainOptions &options);
+  void writeGradientNorms();
 
   Warn warn;
   runtime::TrainingSession *session = nullptr; ///< once opened

@@ -81,6 +81,7 @@ void StepProfile::end(TrainingSession &session) {
   ended = readClocks();
   if (isEmpty())
     return;
+  sum.all = std::max(sum.all, double(launches.lane().sum()) / 1e9);
   context = &session.lastContext();
   profile = {.runs = updates,
              .nanoseconds = 1e9 * sum.all / double(updates),
@@ -148,6 +149,7 @@ RunFigures StepProfile::measure(int cpus) const {
   figures.logs = partOf("logs");
   figures.host = partOf("host");
   addLaunches(profile, figures);
+  figures.uploads = double(launches.uploads()) / 1e9;
   figures.reading = ended.reading.passed - begun.reading.passed;
   figures.readingCpu = ended.reading.onCpu - begun.reading.onCpu;
   figures.workers = batches.loader().workerCount();

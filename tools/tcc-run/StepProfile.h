@@ -64,7 +64,9 @@ private:
   const runtime::Context *context = nullptr; ///< of the last update
   std::chrono::steady_clock::time_point lastEnd;
   double evaluation = 0, logs = 0; ///< seconds since `lastEnd`
-  /// Seconds of all updates, each from the end of the one before.
+  /// Seconds of all updates, each from the end of the one before; by the clock
+  /// of a device that is ahead of the host's, as an emulated one's may be, in
+  /// the end.
   struct {
     double all = 0, data = 0, checkpoints = 0, evaluations = 0, logs = 0;
   } sum;

@@ -6,23 +6,41 @@ using namespace mlir;
 
 namespace tcc::exec {
 
+format::Arithmetic getArithmetic(KernelOp kernel) {
+  if (kernel.getLibrary())
+    return format::Arithmetic::library_products;
+  auto kind = cast<graph::FusedOp>(kernel.getComputation()).getKind();
+  bool hasProducts = kind == graph::KernelKind::contraction ||
+                     kind == graph::KernelKind::attention;
+  return hasProducts ? format::Arithmetic::products
+                     : format::Arithmetic::elements;
+}
+
+double getFlopsPerMicrosecond(const Machine &machine,
+                              format::Arithmetic arithmetic) {
+  switch (arithmetic) {
+  case format::Arithmetic::elements:
+    return machine.flopsPerMicrosecond;
+  case format::Arithmetic::products:
+    return machine.contractionFlopsPerMicrosecond;
+  case format::Arithmetic::library_products:
+    return machine.libraryFlopsPerMicrosecond;
+  }
+  llvm_unreachable("no other arithmetic");
+}
+
 fusion::Times getTimes(LaunchOp launch, KernelOp kernel,
                        ArrayRef<int64_t> slots) {
   auto count = [&](std::optional<AffineMap> amount) {
     return amount ? double(graph::evaluate(amount->getResult(0), slots)) : 0.0;
   };
-  auto kind = cast<graph::FusedOp>(kernel.getComputation()).getKind();
-  bool hasProducts = kind == graph::KernelKind::contraction ||
-                     kind == graph::KernelKind::attention;
+  const Machine &machine = getTarget(kernel).getMachine();
   double flops = count(launch.getFlops());
-  fusion::Work work{.bytesRead = count(launch.getBytes())};
-  if (kernel.getLibrary())
-    work.libraryFlops = flops;
-  else if (hasProducts)
-    work.contractionFlops = flops;
-  else
-    work.flops = flops;
-  return fusion::getTimes(work, getTarget(kernel).getMachine());
+  return {machine.launchMicroseconds,
+          count(launch.getBytes()) / machine.bytesPerMicrosecond,
+          flops > 0
+              ? flops / getFlopsPerMicrosecond(machine, getArithmetic(kernel))
+              : 0};
 }
 
 double getMicroseconds(LaunchOp launch, KernelOp kernel,

@@ -4,8 +4,14 @@
 
 #include "compiler/passes/graph/fusion/Cost.h"
 #include "dialects/exec/ExecOps.h"
+#include "runtime/package/Program_generated.h"
 
 namespace tcc::exec {
+
+/// What its flops are done by, and how many of them the machine does.
+format::Arithmetic getArithmetic(KernelOp kernel);
+double getFlopsPerMicrosecond(const Machine &machine,
+                              format::Arithmetic arithmetic);
 
 /// Microseconds of `launch` of `kernel`, by the work that `tcc-select-kernels`
 /// counted, where the size slots have the values `slots`.

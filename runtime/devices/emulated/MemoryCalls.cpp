@@ -4,6 +4,8 @@
 
 #include "runtime/base/Alignment.h"
 
+#include <optional>
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -53,14 +55,30 @@ Error memFreeHost(void *address) {
       kRelease);
 }
 
+/// Bytes that go between host and device in a microsecond, as
+/// TCC_EMULATED_COPY says them; nothing if that is malformed.
+std::optional<double> readCopyRate() {
+  const char *given = std::getenv("TCC_EMULATED_COPY");
+  double rate = kCopiedBytesPerMicrosecond;
+  int end = 0;
+  if (given && (std::sscanf(given, "%lf%n", &rate, &end) != 1 ||
+                given[end] != 0 || !(rate > 0)))
+    return std::nullopt;
+  return rate;
+}
+
 /// Memory that is not pinned is copied now, and all that comes before.
 Status copy(Stream &stream, Operation operation, const void *host) {
+  static const std::optional<double> rate = readCopyRate();
+  if (!rate)
+    return Status(Code::Device, concat("TCC_EMULATED_COPY is '",
+                                       std::getenv("TCC_EMULATED_COPY"),
+                                       "', expected BYTES"));
   if (Status status = simulator().memory.checkHost(host, operation.bytes);
       !status.ok())
     return status;
   bool isPinned = simulator().isPinned(host, operation.bytes);
-  operation.microseconds +=
-      double(operation.bytes) / kCopiedBytesPerMicrosecond;
+  operation.microseconds += double(operation.bytes) / *rate;
   if (!isPinned && stream.captured)
     return Status(Code::Device, "a graph copies memory that is not pinned");
   Status status = simulator().enqueue(stream, std::move(operation));

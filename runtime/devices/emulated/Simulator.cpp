@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fstream>
 #include <span>
+#include <thread>
 #include <utility>
 
 using namespace tcc;
@@ -36,6 +37,24 @@ Status Simulator::checkPlaces(const Operation &operation) const {
   if (Status status = check(operation.to); !status.ok())
     return status;
   return check(operation.from);
+}
+
+HostClock::HostClock() {
+  const char *given = std::getenv("TCC_EMULATED_CLOCK");
+  isReal = given && std::string_view(given) == "real";
+}
+
+double HostClock::now() const {
+  std::chrono::duration<double, std::micro> passed = Clock::now() - start;
+  return isReal ? passed.count() : waited;
+}
+
+void HostClock::waitUntil(double time) {
+  waited = std::max(waited, time);
+  if (isReal)
+    std::this_thread::sleep_until(
+        start + std::chrono::duration_cast<Clock::duration>(
+                    std::chrono::duration<double, std::micro>(time)));
 }
 
 Status Simulator::performLaunch(Stream &stream, const Operation &operation) {
@@ -176,7 +195,7 @@ Status Simulator::runUntil(Stream &stream, const Event *event,
 Status Simulator::enqueue(Stream &stream, Operation operation) {
   if (Status status = checkPlaces(operation); !status.ok())
     return status;
-  operation.given = stream.captured ? 0 : hostClock;
+  operation.given = stream.captured ? 0 : hostClock.now();
   std::vector<Operation> &list =
       stream.captured ? stream.captured->branches[stream.branch] : stream.queue;
   list.push_back(std::move(operation));
@@ -187,7 +206,7 @@ Status Simulator::run(Stream &stream) {
   if (stream.captured)
     return Status(Code::Device, "waiting for a stream that captures a graph");
   Status status = runUntil(stream, /*event=*/nullptr, /*version=*/0);
-  hostClock = std::max(hostClock, stream.clock);
+  hostClock.waitUntil(stream.clock);
   return status;
 }
 
@@ -239,7 +258,7 @@ Status Simulator::synchronize(Event &event) {
   Status status;
   if (event.done < event.recorded)
     status = runUntil(*event.stream, &event, event.recorded);
-  hostClock = std::max(hostClock, event.microseconds);
+  hostClock.waitUntil(event.microseconds);
   return status;
 }
 

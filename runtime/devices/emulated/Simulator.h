@@ -16,6 +16,7 @@
 #include "runtime/devices/emulated/DeviceMemory.h"
 #include "runtime/devices/emulated/Emulator.h"
 
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <map>
@@ -104,6 +105,24 @@ struct Stream {
   size_t branch = 0;               ///< of the graph
 };
 
+/// The host's clock, in microseconds. It counts what the host waits for, so
+/// that what is measured is the same each time; with TCC_EMULATED_CLOCK=real it
+/// is that of the machine, and who waits sleeps.
+class HostClock {
+public:
+  HostClock();
+
+  double now() const;
+  void waitUntil(double time);
+
+private:
+  using Clock = std::chrono::steady_clock;
+
+  bool isReal;
+  Clock::time_point start = Clock::now();
+  double waited = 0;
+};
+
 /// The state of the device. One call at a time. The first failure stays: all
 /// later calls return it. Each stream has a clock, which is moved by what it
 /// does alone, and by what it waits for; so has the host, which waits for
@@ -150,7 +169,7 @@ private:
 
   std::vector<void *> parameters; ///< of a launch
   std::vector<Stream *> streams;
-  double hostClock = 0; ///< microseconds
+  HostClock hostClock;
 };
 
 } // namespace tcc::emulated

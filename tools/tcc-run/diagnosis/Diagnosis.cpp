@@ -38,6 +38,8 @@ private:
   Bottleneck explainData();
   Bottleneck explainDelay() const;
   Bottleneck explainCheckpoints() const;
+  Bottleneck explainCommunication() const;
+  Bottleneck explainCopies() const;
   Bottleneck explainLaunches() const;
   Bottleneck explainCompute();
   double gainOfThreads() const;
@@ -115,6 +117,35 @@ Bottleneck Tree::explainDelay() const {
       gainOf(*run.delayed)};
 }
 
+/// An exchange for several times as many samples takes what it took.
+Bottleneck Tree::explainCommunication() const {
+  constexpr int kTimes = 4;
+  return {"communication", shareOf(run.communication),
+          concat(percent(shareOf(run.communication)),
+                 " of the time is waiting for other ranks"),
+          concat("exchange less often: --set accumulate=", kTimes,
+                 " times what it is, or larger batches; tcc --check lists what "
+                 "hides each message"),
+          gainOf(run.communication * (kTimes - 1) / kTimes)};
+}
+
+/// What hid a part of the uploads hides a larger part of smaller ones.
+Bottleneck Tree::explainCopies() const {
+  constexpr double kNarrower = 4; // an f32 / an u8
+  double share = shareOf(run.copies);
+  std::string found = concat(percent(share), " of the time is copies");
+  if (run.uploads < run.copies)
+    return {"transfer", share, std::move(found),
+            "a larger memory budget: values that have no room on the device "
+            "are copied",
+            gainOf(run.copies)};
+  double hidden = run.uploads - run.copies;
+  double left = std::max(run.uploads / kNarrower - hidden, 0.0);
+  return {"transfer", share, std::move(found),
+          "copy less: [input.NAME] dtype = \"u8\" for images",
+          gainOf(run.copies - left)};
+}
+
 void Tree::askWaits() {
   auto isWorth = [&](const char *what, double seconds) {
     return is(concat(what, ", of the time"), shareOf(seconds), kWorth);
@@ -136,18 +167,9 @@ void Tree::askWaits() {
          "a larger K of --tensorboard-histograms, or a faster disk",
          gainOf(run.logs)});
   if (isWorth("waiting for other ranks", run.communication))
-    consider({"communication", shareOf(run.communication),
-              concat(percent(shareOf(run.communication)),
-                     " of the time is waiting for other ranks"),
-              "exchange less often: --set accumulate=N, or larger batches; tcc "
-              "--check lists what hides each message",
-              gainOf(run.communication)});
+    consider(explainCommunication());
   if (isWorth("copies that nothing hides", run.copies))
-    consider({"transfer", shareOf(run.copies),
-              concat(percent(shareOf(run.copies)), " of the time is copies"),
-              "copy less: [input.NAME] dtype = \"u8\" for images, or a larger "
-              "memory budget",
-              gainOf(run.copies)});
+    consider(explainCopies());
   if (run.delayed && isWorth("ready to run while others ran", *run.delayed))
     consider(explainDelay());
   if (run.stopped &&
