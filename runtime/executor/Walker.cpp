@@ -209,6 +209,7 @@ Status Walker::runBlock(const format::Block &block, uint32_t first) {
 }
 
 Status Walker::walk() {
+  current.flops = 0;
   Result<bool> isGiven = stream.begin(current);
   if (!isGiven.ok())
     return isGiven.takeStatus();
@@ -274,13 +275,9 @@ Status Walker::measure(const format::Launch &launch, Place place,
 }
 
 /// -1 where it is not known.
-void Walker::measureWork(SizedLaunch &sized) const {
-  auto workOf = [&](const format::SizeExpr *expr) {
-    int64_t amount = 0;
-    return expr && evaluate(*expr, slotValues.data(), amount) ? amount : -1;
-  };
-  sized.dispatch.flops = workOf(sized.launch->flops());
-  sized.dispatch.bytes = workOf(sized.launch->bytes());
+int64_t Walker::workOf(const format::SizeExpr *amount) const {
+  int64_t value = 0;
+  return amount && evaluate(*amount, slotValues.data(), value) ? value : -1;
 }
 
 bool Walker::isFixed(const format::Launch &launch) const {
@@ -312,7 +309,8 @@ void Walker::fixLaunches() {
     if (!launch || !isFixed(*launch) ||
         !measure(*launch, {number, laneOf(*step.command)}, sized).ok())
       continue;
-    measureWork(sized);
+    sized.dispatch.flops = workOf(launch->flops());
+    sized.dispatch.bytes = workOf(launch->bytes());
     step.fixedLaunch = static_cast<int32_t>(fixedLaunches.size());
     fixedLaunches.push_back(std::move(sized));
   }
@@ -321,9 +319,10 @@ void Walker::fixLaunches() {
 Status Walker::launch(const format::Launch &launch, Place place) {
   if (Status status = measure(launch, place, varying); !status.ok())
     return status;
+  varying.dispatch.flops = workOf(launch.flops());
   if (varying.dispatch.tasks > 1 || !varying.alternatives.empty() ||
       stream.isTraced())
-    measureWork(varying);
+    varying.dispatch.bytes = workOf(launch.bytes());
   return dispatch(varying);
 }
 
@@ -344,6 +343,7 @@ Status Walker::dispatch(SizedLaunch &sized) {
   if (!status.ok())
     return makeError(status.code(), "node '", nameNode(launch.node()),
                      "': ", status.message());
+  current.flops += double(std::max<int64_t>(call.flops, 0));
   if (observer)
     status = stream.wait();
   if (observer || call.mayFault)

@@ -49,6 +49,8 @@ public:
     return current.fault ? std::optional(current.fault->index) : std::nullopt;
   }
   void forgetFault() { current.fault.reset(); }
+  /// Operations of the last walk: see Run::flops.
+  double flops() const { return current.flops; }
 
   Stream &getStream() { return stream; }
   /// Memory of the device that no walk finds anything in.
@@ -101,7 +103,7 @@ private:
   Status runBlock(const format::Block &block, uint32_t first);
   Status measure(const format::Launch &launch, Place place,
                  SizedLaunch &sized) const;
-  void measureWork(SizedLaunch &sized) const;
+  int64_t workOf(const format::SizeExpr *amount) const;
   Status launch(const format::Launch &launch, Place place);
   Status dispatch(SizedLaunch &sized);
   Status checkFault(Status status) const;

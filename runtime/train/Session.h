@@ -109,6 +109,8 @@ public:
 
   /// Commands of the entry point that has most of them, those of loops once.
   size_t countCommands() const;
+  /// Whether a step was finished.
+  bool hasStepped() const { return lastFinished != nullptr; }
   /// The context of the step that was finished last.
   Context &lastContext() { return *lastFinished; }
 
