@@ -28,8 +28,10 @@ std::optional<double> Peak::flops() const {
 }
 
 std::optional<double> Peak::shareOf(double operations, double seconds) const {
+  if (operations <= 0 || seconds <= 0)
+    return std::nullopt;
   std::optional<double> most = flops();
-  if (!most || seconds <= 0)
+  if (!most)
     return std::nullopt;
   return operations / (seconds * *most);
 }

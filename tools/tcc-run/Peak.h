@@ -17,7 +17,8 @@ public:
   /// before a step, and for devices that are not the host: what they could do
   /// is not known.
   std::optional<double> flops() const;
-  /// How much of it so many operations in so many seconds are.
+  /// How much of it so many operations in so many seconds are; nothing of none,
+  /// as of a package that does not say how many it has.
   std::optional<double> shareOf(double operations, double seconds) const;
 
 private:

@@ -71,13 +71,14 @@ static std::vector<Figure> listFigures(const Progress &progress) {
   if (std::isfinite(metrics.lr))
     add(8, "lr ", formatNumber(metrics.lr, 4));
   if (pace.samplesPerSecond > 0)
-    add(3, formatRate(pace.samplesPerSecond), " samples/s");
+    add(pace.tokensPerSecond ? 6 : 4, formatRate(pace.samplesPerSecond),
+        " samples/s");
   if (pace.tokensPerSecond)
-    add(5, formatRate(*pace.tokensPerSecond), " tokens/s");
+    add(4, formatRate(*pace.tokensPerSecond), " tokens/s");
   if (pace.mfu)
-    add(6, "MFU ", formatNumber(100 * *pace.mfu, 3), " %");
+    add(5, "MFU ", formatNumber(100 * *pace.mfu, 3), " %");
   if (pace.waitingShare() >= kWorthAWord)
-    add(4, "stall ", std::llround(100 * pace.waitingShare()), " %");
+    add(3, "stall ", std::llround(100 * pace.waitingShare()), " %");
   if (pace.exposed)
     add(7, formatNumber(1e3 * *pace.exposed, 3), " ms for other ranks");
   if (progress.bytes)

@@ -15,7 +15,7 @@ namespace tcc::tools {
 struct Progress {
   int64_t last = 0; ///< update that the run is to make
   runtime::StepMetrics metrics;
-  Pace average;                       ///< of all updates so far
+  Pace average = {};                  ///< of all updates so far
   std::optional<uint64_t> bytes = {}; ///< in memory, of the process or a device
   double left = 0;                    ///< seconds, as far as updates tell
 };
