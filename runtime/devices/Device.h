@@ -61,9 +61,8 @@ struct Dispatch {
   int64_t tasks;             ///< or blocks of a grid
   std::span<void *> buffers; ///< addresses
   std::span<int64_t> sizes;  ///< arguments after them
-  int64_t flops = -1;        ///< -1: not known
-  int64_t bytes =
-      -1; ///< read and written; -1: not known, or one task, untraced
+  int64_t flops = -1;        ///< -1: not known, or one task, and not asked for
+  int64_t bytes = -1;        ///< likewise: bytes read and written
   std::span<const Alternative> alternatives = {};
 };
 

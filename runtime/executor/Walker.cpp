@@ -275,9 +275,13 @@ Status Walker::measure(const format::Launch &launch, Place place,
 }
 
 /// -1 where it is not known.
-int64_t Walker::workOf(const format::SizeExpr *amount) const {
-  int64_t value = 0;
-  return amount && evaluate(*amount, slotValues.data(), value) ? value : -1;
+void Walker::measureWork(SizedLaunch &sized) const {
+  auto workOf = [&](const format::SizeExpr *expr) {
+    int64_t amount = 0;
+    return expr && evaluate(*expr, slotValues.data(), amount) ? amount : -1;
+  };
+  sized.dispatch.flops = workOf(sized.launch->flops());
+  sized.dispatch.bytes = workOf(sized.launch->bytes());
 }
 
 bool Walker::isFixed(const format::Launch &launch) const {
@@ -309,8 +313,7 @@ void Walker::fixLaunches() {
     if (!launch || !isFixed(*launch) ||
         !measure(*launch, {number, laneOf(*step.command)}, sized).ok())
       continue;
-    sized.dispatch.flops = workOf(launch->flops());
-    sized.dispatch.bytes = workOf(launch->bytes());
+    measureWork(sized);
     step.fixedLaunch = static_cast<int32_t>(fixedLaunches.size());
     fixedLaunches.push_back(std::move(sized));
   }
@@ -319,10 +322,9 @@ void Walker::fixLaunches() {
 Status Walker::launch(const format::Launch &launch, Place place) {
   if (Status status = measure(launch, place, varying); !status.ok())
     return status;
-  varying.dispatch.flops = workOf(launch.flops());
   if (varying.dispatch.tasks > 1 || !varying.alternatives.empty() ||
-      stream.isTraced())
-    varying.dispatch.bytes = workOf(launch.bytes());
+      stream.isTraced() || countsFlops)
+    measureWork(varying);
   return dispatch(varying);
 }
 

@@ -49,7 +49,9 @@ public:
     return current.fault ? std::optional(current.fault->index) : std::nullopt;
   }
   void forgetFault() { current.fault.reset(); }
-  /// Operations of the last walk: see Run::flops.
+  /// From now on walks count the operations of all their launches.
+  void countFlops() { countsFlops = true; }
+  /// Operations of the last walk, if they are counted: see Run::flops.
   double flops() const { return current.flops; }
 
   Stream &getStream() { return stream; }
@@ -103,7 +105,7 @@ private:
   Status runBlock(const format::Block &block, uint32_t first);
   Status measure(const format::Launch &launch, Place place,
                  SizedLaunch &sized) const;
-  int64_t workOf(const format::SizeExpr *amount) const;
+  void measureWork(SizedLaunch &sized) const;
   Status launch(const format::Launch &launch, Place place);
   Status dispatch(SizedLaunch &sized);
   Status checkFault(Status status) const;
@@ -124,6 +126,7 @@ private:
   std::shared_ptr<Workspace> workspace;
   Stream &stream;
   LaunchObserver *observer = nullptr;
+  bool countsFlops = false; ///< those of one task, too, whose sizes vary
   Run current;
 
   std::vector<Step> steps; ///< by the number of the command

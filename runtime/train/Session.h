@@ -111,7 +111,7 @@ public:
   size_t countCommands() const;
   /// Whether a step was finished.
   bool hasStepped() const { return lastFinished != nullptr; }
-  /// The context of the step that was finished last.
+  /// The context of the step that was finished last, which counts flops.
   Context &lastContext() { return *lastFinished; }
 
   /// Adds the loss of a batch to `sum`; changes nothing.

@@ -351,6 +351,7 @@ TEST(Walker, CountsFlops) {
   auto context = makeContext(builder);
   std::vector<float> x = {5};
   ASSERT_THAT(bind(*context, 0, x, {}), succeeds());
+  context->walker().countFlops();
   EXPECT_EQ(context->walker().flops(), 0);
   constexpr double kBefore = 1000 + 4 * 10 + (0 + 1 + 2 + 3);
   for (int run = 0; run < 2; ++run) {

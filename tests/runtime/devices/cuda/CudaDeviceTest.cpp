@@ -68,6 +68,7 @@ TEST(CudaDevice, KeepsTheGraphsThatRanLast) {
   commands[0]->action.AsLaunch()->flops =
       code({{SizeOp::slot, 0}, {SizeOp::constant, 4}, {SizeOp::mul, 0}});
   auto context = makeEmulated(builder);
+  context->walker().countFlops();
   for (int run = 0; run < 3; ++run)
     for (int64_t batch = 1; batch <= 16; ++batch) {
       std::vector<float> x(batch * 4, static_cast<float>(run));
