@@ -61,7 +61,7 @@ struct Dispatch {
   int64_t tasks;             ///< or blocks of a grid
   std::span<void *> buffers; ///< addresses
   std::span<int64_t> sizes;  ///< arguments after them
-  int64_t flops = -1;        ///< -1: not known, or one task, untraced
+  int64_t flops = -1;        ///< -1: not known, or one task, and not asked for
   int64_t bytes = -1;        ///< likewise: bytes read and written
   std::span<const Alternative> alternatives = {};
 };
@@ -113,6 +113,9 @@ struct Run {
   std::span<int64_t> sizes; ///< slots; all but symbols are set meanwhile
   std::span<std::byte *const> addresses = {}; ///< of the buffers
   size_t symbols = 0;
+  /// Operations of its launches, as far as they are known: whole, and exact
+  /// below 2^53. Set meanwhile, as sizes are.
+  double flops = 0;
   /// A stream of the caller, as the device has them (CUstream): the run begins
   /// after what it was given before, and what it is given after `seal` begins
   /// after the run. Without one the host waits.
@@ -142,7 +145,8 @@ public:
   /// stream so far; `begin` does the same.
   virtual Status follow(const Run &run) = 0;
   /// Whether the stream does again what it was given for such a run before:
-  /// then the run is given whole, its sizes are set and no `end` follows.
+  /// then the run is given whole, its sizes and flops are set and no `end`
+  /// follows.
   virtual Result<bool> begin(Run &run) = 0;
   virtual Status dispatch(const Dispatch &dispatch) = 0;
   virtual Status transfer(const Transfer &transfer) = 0;

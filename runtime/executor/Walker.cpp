@@ -209,6 +209,7 @@ Status Walker::runBlock(const format::Block &block, uint32_t first) {
 }
 
 Status Walker::walk() {
+  current.flops = 0;
   Result<bool> isGiven = stream.begin(current);
   if (!isGiven.ok())
     return isGiven.takeStatus();
@@ -322,7 +323,7 @@ Status Walker::launch(const format::Launch &launch, Place place) {
   if (Status status = measure(launch, place, varying); !status.ok())
     return status;
   if (varying.dispatch.tasks > 1 || !varying.alternatives.empty() ||
-      stream.isTraced())
+      stream.isTraced() || countsFlops)
     measureWork(varying);
   return dispatch(varying);
 }
@@ -344,6 +345,7 @@ Status Walker::dispatch(SizedLaunch &sized) {
   if (!status.ok())
     return makeError(status.code(), "node '", nameNode(launch.node()),
                      "': ", status.message());
+  current.flops += double(std::max<int64_t>(call.flops, 0));
   if (observer)
     status = stream.wait();
   if (observer || call.mayFault)

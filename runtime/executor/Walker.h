@@ -49,6 +49,10 @@ public:
     return current.fault ? std::optional(current.fault->index) : std::nullopt;
   }
   void forgetFault() { current.fault.reset(); }
+  /// From now on walks count the operations of all their launches.
+  void countFlops() { countsFlops = true; }
+  /// Operations of the last walk, if they are counted: see Run::flops.
+  double flops() const { return current.flops; }
 
   Stream &getStream() { return stream; }
   /// Memory of the device that no walk finds anything in.
@@ -122,6 +126,7 @@ private:
   std::shared_ptr<Workspace> workspace;
   Stream &stream;
   LaunchObserver *observer = nullptr;
+  bool countsFlops = false; ///< those of one task, too, whose sizes vary
   Run current;
 
   std::vector<Step> steps; ///< by the number of the command

@@ -90,6 +90,7 @@ Status TrainingSession::createContexts(const SessionOptions &options) {
       auto context = Context::create(program, created);
       if (!context.ok())
         return context.takeStatus();
+      (*context)->walker().countFlops();
       entries.back().turns.push_back(std::move(*context));
     }
   }

@@ -115,7 +115,9 @@ public:
 
   /// Commands of the entry point that has most of them, those of loops once.
   size_t countCommands() const;
-  /// The context of the step that was finished last.
+  /// Whether a step was finished.
+  bool hasStepped() const { return lastFinished != nullptr; }
+  /// The context of the step that was finished last, which counts flops.
   Context &lastContext() { return *lastFinished; }
 
   /// Adds the loss of a batch to `sum`; changes nothing.

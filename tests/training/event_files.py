@@ -42,7 +42,8 @@ DATA = "npz:" + os.path.join(FIXTURES, "digits.npz")
 GROUPS = {
     "loss": "train", "lr": "train", "grad_norm": "train", "loss_scale": "train",
     "skipped": "train", "spike": "train", "samples_per_s": "speed", "update_s": "speed", "stall_s": "speed",
-    "data_wait_s": "speed", "exposed_communication_s": "speed", "resident_bytes": "memory",
+    "data_wait_s": "speed", "tokens_per_s": "speed", "mfu": "speed", "exposed_communication_s": "speed",
+    "resident_bytes": "memory",
 }  # fmt: skip
 
 

@@ -60,6 +60,36 @@ describeBatch(const TrainingSession &session,
   return tensors;
 }
 
+static bool isIndex(const format::TensorSpec &input) {
+  return input.index_min() <= input.index_max();
+}
+
+/// The positions of a batch in each variant, the most of any input; 0 where
+/// samples have one at most.
+static std::vector<int64_t> countTokens(const format::Entry &entry,
+                                        std::span<const BatchTensor> tensors) {
+  std::vector<int64_t> tokens(std::max<size_t>(tensors[0].variants.size(), 1));
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const BatchTensor &tensor = tensors[i];
+    bool isSequence = tensor.shape.size() == 2 && tensor.shape[1] > 1;
+    if (!isSequence || !isIndex(*entry.inputs()->Get(uint32_t(i))))
+      continue;
+    for (size_t variant = 0; variant < tokens.size(); ++variant) {
+      const auto &shape =
+          tensor.variants.empty() ? tensor.shape : tensor.variants[variant];
+      tokens[variant] = std::max(tokens[variant], shape[0] * shape[1]);
+    }
+  }
+  return tokens;
+}
+
+Batches::Batches(BatchLoader loader,
+                 std::span<const format::Entry *const> variants,
+                 std::span<const BatchTensor> tensors,
+                 std::shared_ptr<SkippedSamples> skipped)
+    : batches(std::move(loader)), entry(variants[0]),
+      tokens(countTokens(*variants[0], tensors)), skipped(std::move(skipped)) {}
+
 Result<Batches> Batches::open(const runtime::TrainingSession &session,
                               format::EntryKind kind, const DataPlan &plan,
                               uint64_t seed, bool shuffles) {
@@ -80,7 +110,7 @@ Result<Batches> Batches::open(const runtime::TrainingSession &session,
       makeLoader(plan, phase, std::move(*source), *tensors, seed, shuffles);
   if (!loader.ok())
     return loader.takeStatus();
-  return Batches(std::move(*loader), *variants[0], std::move(skipped));
+  return Batches(std::move(*loader), variants, *tensors, std::move(skipped));
 }
 
 std::optional<int64_t> Batches::skippedCount() const {
@@ -130,9 +160,8 @@ std::string Batches::findBadIndex(int64_t index) const {
   for (uint32_t i = 0; i < entry->inputs()->size(); ++i) {
     const format::TensorSpec &input = *entry->inputs()->Get(i);
     bool isInside = index >= input.index_min() && index <= input.index_max();
-    bool isIndex = input.index_min() <= input.index_max();
     if (auto sample = batches.findSample(i, index);
-        sample && isIndex && !isInside) {
+        sample && isIndex(input) && !isInside) {
       if (!place.empty())
         return "";
       place = concat("sample ", *sample, " of array '",

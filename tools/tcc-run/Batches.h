@@ -38,6 +38,12 @@ public:
   double takeWait() { return batches.takeWait(); }
   void timeReading() { batches.timeReading(); }
   void trace(runtime::HostTrace &trace) { batches.trace(trace); }
+  /// The positions of a batch, those that fill samples up included; 0 if
+  /// samples are no sequences. They are where the batch has indices or classes
+  /// of [sample, position].
+  int64_t tokensOf(const runtime::BatchOrder::Batch &batch) const {
+    return tokens[batches.order().variantOf(batch)];
+  }
   /// How many damaged samples were met, where the plan skips them.
   std::optional<int64_t> skippedCount() const;
   /// Says on stderr, unless `quiet`, which ones were met since the last call.
@@ -49,15 +55,16 @@ public:
                           int64_t batch);
 
 private:
-  Batches(runtime::BatchLoader loader, const format::Entry &entry,
-          std::shared_ptr<runtime::SkippedSamples> skipped)
-      : batches(std::move(loader)), entry(&entry), skipped(std::move(skipped)) {
-  }
+  Batches(runtime::BatchLoader loader,
+          std::span<const format::Entry *const> variants,
+          std::span<const runtime::BatchTensor> tensors,
+          std::shared_ptr<runtime::SkippedSamples> skipped);
 
   std::string findBadIndex(int64_t index) const;
 
   runtime::BatchLoader batches;
-  const format::Entry *entry;
+  const format::Entry *entry;  ///< the first variant
+  std::vector<int64_t> tokens; ///< of a batch of each variant
   std::shared_ptr<runtime::SkippedSamples> skipped; ///< null: the plan stops
 };
 

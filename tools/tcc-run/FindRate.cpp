@@ -31,7 +31,8 @@ static Status tryRates(TrainingSession &session, Updates &updates, bool quiet,
     if (!status.ok() && status.code() != Code::Numerics)
       return status;
     curve.add(session.metrics().loss);
-    line.update(session.metrics(), {});
+    if (auto now = ProgressLine::Clock::now(); line.isDue(now))
+      line.show(session.metrics(), {}, std::nullopt, now);
     if (!status.ok())
       break;
   }

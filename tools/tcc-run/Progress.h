@@ -3,62 +3,74 @@
 #define TCC_TOOLS_TCCRUN_PROGRESS_H
 
 #include "runtime/train/Session.h"
+#include "tools/tcc-run/Pace.h"
 
 #include <chrono>
+#include <cstdio>
 #include <optional>
 
 namespace tcc::tools {
 
-/// How fast updates are.
-struct Pace {
-  double samplesPerSecond = 0;
-  /// Seconds that the ranks' communication kept others waiting, as not hidden
-  /// behind what is computed; nothing for one rank.
-  std::optional<double> exposed = {};
-  double stall = 0;     ///< seconds that training waited for checkpoints
-  double dataWait = 0;  ///< seconds that the update waited for its batches
-  double seconds = 0;   ///< of the update
-  bool isSpike = false; ///< the update will be left out
+/// How far a run has come.
+struct Progress {
+  int64_t last = 0; ///< update that the run is to make
+  runtime::StepMetrics metrics;
+  Pace average = {};                  ///< of all updates so far
+  std::optional<uint64_t> bytes = {}; ///< in memory, of the process or a device
+  double left = 0;                    ///< seconds, as far as updates tell
 };
 
-/// What the updates of a run took together.
-class PaceSum {
+/// One line of at most `width` characters, which lacks the figures that matter
+/// least where not all fit.
+std::string describe(const Progress &progress, size_t width = SIZE_MAX);
+
+/// When a log that nobody may watch gets a line: a run that ends in seconds
+/// writes none, one of days some hundreds.
+class PlainTimes {
 public:
-  /// An update that took so many seconds.
-  void add(const Pace &pace, double seconds);
-  /// Samples a second of all; waits of an update, 0 without one. Nothing is
-  /// known of other ranks once an update did not know.
-  Pace average() const;
-  /// "3 % of the time waiting for data": what is worth a word, or "".
-  std::string describeWaits() const;
+  /// After so many seconds of a run.
+  bool isDue(double elapsed) const { return elapsed >= next; }
+  /// A line was written then.
+  void note(double elapsed);
 
 private:
-  int64_t count = 0;
-  double seconds = 0, samples = 0, dataWait = 0;
-  std::optional<double> exposed = 0;
+  static constexpr double kFirst = 10, kLongest = 600, kGrowth = 0.1;
+
+  double next = kFirst;
 };
 
-/// A line with the time that is left, on a terminal only, at most a few times
-/// a second.
+/// Says how far a run has come: in a terminal on one line that it writes again,
+/// elsewhere on a line of its own now and then.
 class ProgressLine {
 public:
+  enum class Style { None, Plain, Terminal };
+  using Clock = std::chrono::steady_clock;
+
+  /// A line on stderr, unless `isQuiet`, of updates after `first`, up to
+  /// `last`, which begin now.
   ProgressLine(int64_t first, int64_t last, bool isQuiet);
+  /// A line of updates that began at `start`.
+  ProgressLine(int64_t first, int64_t last, Style style, std::FILE *file,
+               Clock::time_point start)
+      : first(first), last(last), style(style), file(file), start(start) {}
   ~ProgressLine() { clear(); }
   ProgressLine(const ProgressLine &) = delete;
   ProgressLine &operator=(const ProgressLine &) = delete;
 
-  /// `average` is of all updates so far, with `exposed` of one of them.
-  void update(const runtime::StepMetrics &metrics, const Pace &average);
+  /// Whether `show` should be called.
+  bool isDue(Clock::time_point now) const;
+  void show(const runtime::StepMetrics &metrics, const Pace &average,
+            std::optional<uint64_t> bytes, Clock::time_point now);
   /// Makes room for other lines.
   void clear();
 
 private:
-  using Clock = std::chrono::steady_clock;
-
   int64_t first, last;
-  bool isShown;
-  Clock::time_point start = Clock::now();
-  Clock::time_point shown = {};
+  Style style;
+  std::FILE *file;
+  Clock::time_point start;
+  std::optional<Clock::time_point> shown; ///< a terminal has the line
+  PlainTimes times;
 };
 
 } // namespace tcc::tools

@@ -2,6 +2,8 @@
 #ifndef TCC_TOOLS_TCCRUN_ROOFLINE_H
 #define TCC_TOOLS_TCCRUN_ROOFLINE_H
 
+#include "runtime/package/DType.h"
+
 #include <cstdint>
 
 namespace tcc::tools {
@@ -19,6 +21,12 @@ int getWidestVector();
 /// by what they do to the frequency.
 /// Vectors have 32 or 64 bytes, or are the widest of the CPU.
 double measurePeak(double seconds, int vectorBytes = getWidestVector());
+
+/// GFLOP/s of `threads` at once that multiply numbers of a type and add up the
+/// products as kernels do, by the fastest instructions of this CPU: f32 and
+/// f64 by fused multiply-adds, bf16 by those of pairs (AVX512-BF16) or of tiles
+/// (AMX), if it has them, and else as f32.
+double measureProducts(runtime::DType operands, int threads, double seconds);
 
 /// The roofline of `threads` at once that read `workingSet` bytes repeatedly.
 Roofline measureRoofline(int threads, uint64_t workingSet);

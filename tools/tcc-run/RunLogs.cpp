@@ -26,7 +26,7 @@ Status RunLogs::open(const TrainOptions &options, TrainingSession &session,
     if (!log.ok())
       return log.takeStatus();
     metrics = std::move(*log);
-    isOpen = true;
+    hasLogs = true;
   }
   if (options.tensorBoardDir.empty())
     return Status();
@@ -34,7 +34,7 @@ Status RunLogs::open(const TrainOptions &options, TrainingSession &session,
   if (!log.ok())
     return log.takeStatus();
   events = std::move(*log);
-  isOpen = true;
+  hasLogs = true;
   return describeRun(options);
 }
 
@@ -109,7 +109,7 @@ Status RunLogs::describeRun(const TrainOptions &options) {
 //===----------------------------------------------------------------------===//
 
 void RunLogs::write(const Pace &pace, const ordered_json &evaluation) {
-  if (!isOpen)
+  if (!hasLogs)
     return;
   UpdateRecord record = describeUpdate(session->metrics(), pace, evaluation);
   warn(metrics.write(record));
@@ -117,7 +117,7 @@ void RunLogs::write(const Pace &pace, const ordered_json &evaluation) {
 }
 
 void RunLogs::writeAgain(const ordered_json &evaluation) {
-  if (!isOpen)
+  if (!hasLogs)
     return;
   warn(metrics.writeAgain(session->stepCount(), evaluation));
   warn(events.writeEvaluation(session->stepCount(), evaluation));

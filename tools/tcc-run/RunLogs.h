@@ -28,6 +28,8 @@ public:
   /// The first update after `step` after which `writeParameters` writes.
   int64_t getNextPause(int64_t step) const;
 
+  /// Whether anything is written.
+  bool areOpen() const { return hasLogs; }
   /// What the session's last update did, and found in the evaluation after it;
   /// null for none.
   void write(const Pace &pace, const nlohmann::ordered_json &evaluation);
@@ -47,7 +49,7 @@ private:
 
   Warn warn;
   runtime::TrainingSession *session = nullptr; ///< once opened
-  bool isOpen = false;
+  bool hasLogs = false;
   int64_t histogramsEvery = 0; ///< updates; 0: never
   MetricsLog metrics;
   TensorBoardLog events;

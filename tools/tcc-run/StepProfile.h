@@ -3,8 +3,8 @@
 #define TCC_TOOLS_TCCRUN_STEPPROFILE_H
 
 #include "tools/tcc-run/Batches.h"
+#include "tools/tcc-run/Pace.h"
 #include "tools/tcc-run/Profile.h"
-#include "tools/tcc-run/Progress.h"
 #include "tools/tcc-run/diagnosis/Diagnosis.h"
 #include "tools/tcc-run/diagnosis/ThreadTimes.h"
 

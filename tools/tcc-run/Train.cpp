@@ -207,7 +207,7 @@ void Training::addFindings(nlohmann::ordered_json &document, bool profiles,
 
 nlohmann::ordered_json Training::describeResult() const {
   int64_t steps = session->stepCount();
-  Pace average = paces.average();
+  Pace average = averageSoFar();
   nlohmann::ordered_json document = {
       {"schema_version", 1},
       {"steps", steps},
@@ -217,10 +217,17 @@ nlohmann::ordered_json Training::describeResult() const {
       {"checkpoint", nullptr}};
   if (const auto &record = session->records().evaluation)
     document["evaluation"] = describe(*record);
+  if (average.tokensPerSecond)
+    document["tokens_per_s"] = *average.tokensPerSecond;
+  if (average.mfu) {
+    document["mfu"] = *average.mfu;
+    document["peak_flops_per_s"] = *peak->flops();
+  }
   if (average.exposed)
     document["exposed_communication_s"] = *average.exposed;
   if (steps > firstStep)
-    document["data_wait_s"] = average.dataWait;
+    document.update({{"data_wait_s", average.dataWait},
+                     {"flops_per_update", average.flops}});
   if (double share = batches->loader().order().paddingShare(); share > 0)
     document["padding"] = share;
   if (auto skipped = batches->skippedCount())
@@ -329,6 +336,7 @@ Status Training::run() {
   if (!opened.ok())
     return opened.takeStatus();
   session = std::move(*opened);
+  peak.emplace(*session);
   if (Status status = session->checkTrainable(); !status.ok())
     return status;
   if (Status status = readPlans(); !status.ok())

@@ -1,3 +1,4 @@
+#include "tools/tcc-run/ResidentMemory.h"
 #include "tools/tcc-run/Training.h"
 
 #include <algorithm>
@@ -7,22 +8,38 @@ using namespace tcc;
 using namespace tcc::tools;
 using namespace tcc::runtime;
 
-static double secondsSince(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-      .count();
+Pace Training::averageSoFar() const {
+  Pace average = paces.average();
+  average.mfu = peak->shareOf(average.flops, average.seconds);
+  return average;
 }
 
+/// What the process has in memory, or what the session has in a device's.
+std::optional<uint64_t> Training::readMemory() const {
+  if (!session->executable().device().isHost())
+    return session->planned().total();
+  return readResidentBytes();
+}
+
+/// The peak is measured where somebody will see it.
 Pace Training::note(ProgressLine &line, Clock::time_point before) {
-  double elapsed = secondsSince(before);
+  Clock::time_point now = Clock::now();
+  double elapsed = std::chrono::duration<double>(now - before).count();
   Pace pace = {.samplesPerSecond = double(updates->lastSampleCount()) / elapsed,
                .exposed = updates->exposed(),
                .dataWait = batches->takeWait(),
-               .seconds = elapsed};
-  paces.add(pace, elapsed);
+               .seconds = elapsed,
+               .flops = updates->lastFlops()};
+  if (auto tokens = updates->lastTokenCount())
+    pace.tokensPerSecond = double(*tokens) / elapsed;
+  if (logs.areOpen())
+    pace.mfu = peak->shareOf(pace.flops, elapsed);
+  paces.add(pace);
   batches->warnOfSkipped(options.running.quiet);
   if (std::string problem = takeCacheProblem(plans->data); !problem.empty())
     warn(Status(Code::Io, problem));
-  line.update(session->metrics(), paces.average());
+  if (line.isDue(now))
+    line.show(session->metrics(), averageSoFar(), readMemory(), now);
   return pace;
 }
 
@@ -32,6 +49,7 @@ void Training::writeLog(const nlohmann::ordered_json &evaluation) {
   if (!unlogged)
     return logs.writeAgain(evaluation);
   unlogged->stall = checkpoints.takeStall();
+  paces.addStall(unlogged->stall);
   double took = 0;
   {
     HostTimer timer(host(), HostWork::WriteLogs);

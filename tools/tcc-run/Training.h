@@ -8,7 +8,9 @@
 
 #include "tools/tcc-run/Checkpoints.h"
 #include "tools/tcc-run/Evaluations.h"
+#include "tools/tcc-run/Peak.h"
 #include "tools/tcc-run/Plans.h"
+#include "tools/tcc-run/Progress.h"
 #include "tools/tcc-run/Ranks.h"
 #include "tools/tcc-run/Requests.h"
 #include "tools/tcc-run/Rollback.h"
@@ -65,6 +67,8 @@ private:
   runtime::Status writeTraceFile();
   runtime::Status beginLogs();
   Pace note(ProgressLine &line, Clock::time_point before);
+  Pace averageSoFar() const;
+  std::optional<uint64_t> readMemory() const;
   void writeLog(const nlohmann::ordered_json &evaluation);
   void writeParameters();
   void explainSkipped();
@@ -97,6 +101,7 @@ private:
   int64_t firstStep = 0, lastStep = 0;
   bool isLogged = false; ///< from when on result.json is this process's
   PaceSum paces;
+  std::optional<Peak> peak;           ///< once the session is open
   std::optional<StepProfile> profile; ///< of a run that is looked at
   std::optional<Diagnosis> diagnosis; ///< likewise, at its end
   Requests requests; ///< heard where there is something to keep

@@ -27,6 +27,10 @@ UpdateRecord tools::describeUpdate(const StepMetrics &metrics, const Pace &pace,
                           {kSpeed, "data_wait_s", pace.dataWait}},
                          std::move(evaluation)};
   std::vector<LoggedValue> &values = record.values;
+  if (pace.tokensPerSecond)
+    values.push_back({kSpeed, "tokens_per_s", *pace.tokensPerSecond});
+  if (pace.mfu)
+    values.push_back({kSpeed, "mfu", *pace.mfu});
   if (pace.exposed)
     values.push_back({kSpeed, "exposed_communication_s", *pace.exposed});
   if (auto bytes = readResidentBytes())

@@ -3,7 +3,7 @@
 #define TCC_TOOLS_TCCRUN_UPDATERECORD_H
 
 #include "runtime/train/Session.h"
-#include "tools/tcc-run/Progress.h"
+#include "tools/tcc-run/Pace.h"
 
 #include <nlohmann/json.hpp>
 #include <vector>

@@ -58,6 +58,14 @@ int64_t Updates::lastSampleCount() const {
   return count * session.rankCount();
 }
 
+std::optional<int64_t> Updates::lastTokenCount() const {
+  const BatchOrder &order = batches.loader().order();
+  int64_t count = 0;
+  for (int64_t number : last)
+    count += batches.tokensOf(order.at(number));
+  return count > 0 ? std::optional(count * session.rankCount()) : std::nullopt;
+}
+
 void Updates::noteMade() {
   auto end = given.begin() + accumulation;
   last.assign(given.begin(), end);
@@ -130,13 +138,17 @@ std::string Updates::findNonFinite(const std::vector<int64_t> &numbers) {
 
 Status Updates::finishStep() {
   HostTimer timer(host, HostWork::AwaitStep);
-  return session.finish();
+  Status status = session.finish();
+  if (status.ok() || status.code() == Code::Numerics)
+    flops += session.lastContext().walker().flops();
+  return status;
 }
 
 /// One update; what comes after it is begun meanwhile, up to step `end`.
 Status Updates::make(int64_t end) {
   int64_t before = session.metrics().step;
   traced.clear();
+  flops = 0;
   if (events && session.underWay() == 0)
     (void)events->take(); // what other entries did since
   if (waited)

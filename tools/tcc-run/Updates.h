@@ -40,6 +40,10 @@ public:
   /// Samples of the update that was made last, of all ranks: as many of each as
   /// of this one.
   int64_t lastSampleCount() const;
+  /// Their positions, if they are sequences.
+  std::optional<int64_t> lastTokenCount() const;
+  /// Operations of this rank's launches in it, as the compiler counts them.
+  double lastFlops() const { return flops; }
 
   /// Reads from now on what the session's stream writes into `events`: how long
   /// an update waits for other ranks, where there are any, and with `keepsRuns`
@@ -73,6 +77,7 @@ private:
   runtime::HostTrace *host = nullptr;
   std::vector<TracedRun> traced;
   size_t finished = 0; ///< batches of the update that is made
+  double flops = 0;    ///< so far, of that update
   std::optional<double> waited;
   LaunchTimes times; ///< of all updates, while `waited` is known
 };

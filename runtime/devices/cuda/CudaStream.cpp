@@ -281,6 +281,7 @@ Status CudaStream::endCapture(Run &run, Status given) {
   if (!given.ok())
     return given;
   graph->sizes.assign(run.sizes.begin(), run.sizes.end());
+  graph->flops = run.flops;
   graph->faulting = current->faulting;
   graph->exchanges = current->exchanges;
   return replay(run);
@@ -288,6 +289,7 @@ Status CudaStream::endCapture(Run &run, Status given) {
 
 Status CudaStream::replay(Run &run) {
   std::ranges::copy(graph->sizes, run.sizes.begin());
+  run.flops = graph->flops;
   current->faulting.assign(graph->faulting.begin(), graph->faulting.end());
   current->areSlotsRead = !graph->faulting.empty();
   current->traced = graph->timeline.get();

@@ -20,6 +20,7 @@ struct CachedGraph {
   GraphExecHandle exec = nullptr; ///< null until it is captured
   bool mayCapture = false;        ///< it ran whole, and there were slots enough
   std::vector<int64_t> sizes;     ///< the slots after the run
+  double flops = 0;               ///< of the run
   std::vector<uint32_t> faulting; ///< of its launches, in order
   std::vector<Exchange> exchanges;    ///< between ranks, in order
   std::unique_ptr<Timeline> timeline; ///< of a graph that is traced

@@ -24,9 +24,9 @@ struct ScalarProgram {
     out = builder.buffer(StorageClass::output,
                          builder.output("y", DType::f32, {}), 4);
   }
-  void addOne(uint32_t from, uint32_t to) {
-    builder.launch("add_one", {from, to}, sizes(constant(1), constant(1)),
-                   constant(1));
+  format::LaunchT &addOne(uint32_t from, uint32_t to) {
+    return builder.launch("add_one", {from, to},
+                          sizes(constant(1), constant(1)), constant(1));
   }
   void copy(uint32_t from, uint32_t to, int64_t bytes) {
     format::CopyT copy;
@@ -317,6 +317,51 @@ struct Diary : LaunchObserver {
 };
 
 } // namespace
+
+/// Of all that is launched, as often as it is.
+TEST(Walker, CountsFlops) {
+  ScalarProgram program;
+  ProgramBuilder &builder = program.builder;
+  builder.entry().slot_count = 1;
+  auto addLoop = [&](int64_t trips) {
+    format::LoopT loop;
+    loop.iteration = 0;
+    loop.trips = constant(trips);
+    loop.max_trips = trips;
+    loop.body = std::make_unique<format::BlockT>();
+    return &builder.command(std::move(loop));
+  };
+  program.addOne(program.in, program.out).flops = constant(1000);
+  program.addOne(program.in, program.out); // not known
+  builder.pushBlock(*addLoop(4)->body);
+  program.addOne(program.out, program.out).flops = constant(10);
+  program.addOne(program.out, program.out).flops = slot(0);
+  builder.popBlock();
+  uint32_t condition = builder.scratch(1);
+  builder.launch("is_below", {program.in, condition}, sizes(constant(10)),
+                 constant(1));
+  format::IfT branch;
+  branch.condition = condition;
+  branch.then_block = std::make_unique<format::BlockT>();
+  branch.else_block = std::make_unique<format::BlockT>();
+  format::IfT &added = builder.command(std::move(branch));
+  builder.pushBlock(*added.then_block);
+  program.addOne(program.in, program.out).flops = constant(100000);
+  builder.popBlock();
+  auto context = makeContext(builder);
+  std::vector<float> x = {5};
+  ASSERT_THAT(bind(*context, 0, x, {}), succeeds());
+  context->walker().countFlops();
+  EXPECT_EQ(context->walker().flops(), 0);
+  constexpr double kBefore = 1000 + 4 * 10 + (0 + 1 + 2 + 3);
+  for (int run = 0; run < 2; ++run) {
+    ASSERT_THAT(context->run(), succeeds());
+    EXPECT_EQ(context->walker().flops(), kBefore + 100000);
+  }
+  x = {50};
+  ASSERT_THAT(context->run(), succeeds());
+  EXPECT_EQ(context->walker().flops(), kBefore);
+}
 
 TEST(Walker, ShowsLaunchesToAnObserver) {
   ScalarProgram program;

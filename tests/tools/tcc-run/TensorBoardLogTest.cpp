@@ -98,11 +98,13 @@ TEST_F(TensorBoardLogTest, SaysWhatALineDoes) {
                       .lossScale = 8,
                       .skipped = true},
                      {.samplesPerSecond = 3,
+                      .tokensPerSecond = 48,
                       .exposed = 0.75,
                       .stall = 0.25,
                       .dataWait = 0.5,
                       .seconds = 4,
-                      .isSpike = true},
+                      .isSpike = true,
+                      .mfu = 0.125},
                      {{"accuracy", 0.5}, {"table", {{1, 2}, {3, 4}}}});
   TensorBoardLog log = open();
   MetricsLog metrics = unwrap(MetricsLog::open(folder / "log", false));
@@ -126,6 +128,8 @@ TEST_F(TensorBoardLogTest, SaysWhatALineDoes) {
       {"train/skipped", 1},
       {"train/spike", 1},
       {"speed/samples_per_s", 3},
+      {"speed/tokens_per_s", 48},
+      {"speed/mfu", 0.125},
       {"speed/update_s", 4},
       {"speed/stall_s", 0.25},
       {"speed/data_wait_s", 0.5},

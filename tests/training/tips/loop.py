@@ -11,7 +11,7 @@ from safetensors.numpy import load_file
 import harness
 from onnx import helper
 from training import run, torch_files
-from training.tips.suite import ADAMW, DIGITS, LOSS, SGD, find_entry
+from training.tips.suite import ADAMW, DIGITS, LANGUAGE, LOSS, SGD, find_entry
 
 EMA = ADAMW + "params.ema = 0.5\n"
 
@@ -253,6 +253,21 @@ def row_metrics_log(suite):
     log = suite.train(suite.compile("mlp", SGD), "--steps", 3).log
     keys = {"step", "loss", "lr", "grad_norm", "loss_scale", "skipped", "samples_per_s", "data_wait_s"}
     suite.check("a line for each update", len(log) == 3 and keys <= set(log[0]), log)
+
+
+def row_progress(suite):
+    package = suite.compile(suite.find_tokens(), LANGUAGE, "--dim=batch=4", "--dim=seq=12")
+    text = suite.new_path()
+    with open(text, "wb") as file:
+        file.write(bytes(range(128)) * 4)
+    for quiet in ((), ("-q",)):
+        done = suite.train(package, "--steps", 3, *quiet, data="text:" + text)
+        found = [row["tokens_per_s"] / row["samples_per_s"] for row in done.log]
+        suite.check("tokens of a sample", np.allclose(found, 12), done.log)
+        suite.check("MFU", all(0 < row["mfu"] < 2 for row in done.log), done.log)
+        suite.check("a short run has no line", "step " not in done.err, done.err)
+    log = suite.train(suite.compile("mlp", SGD), "--steps", 3).log
+    suite.check("images have no tokens", not any("tokens_per_s" in row for row in log), log)
 
 
 def row_tensorboard(suite):

@@ -64,7 +64,11 @@ TEST(CudaDevice, KeepsTheGraphsThatRanLast) {
   builder.tables.symbols[0]->max = 16;
   for (auto &buffer : builder.entry().buffers)
     buffer->max_bytes = 16 * 16;
+  auto &commands = builder.entry().body->commands;
+  commands[0]->action.AsLaunch()->flops =
+      code({{SizeOp::slot, 0}, {SizeOp::constant, 4}, {SizeOp::mul, 0}});
   auto context = makeEmulated(builder);
+  context->walker().countFlops();
   for (int run = 0; run < 3; ++run)
     for (int64_t batch = 1; batch <= 16; ++batch) {
       std::vector<float> x(batch * 4, static_cast<float>(run));
@@ -73,6 +77,7 @@ TEST(CudaDevice, KeepsTheGraphsThatRanLast) {
         ASSERT_THAT(context->run(), succeeds());
         EXPECT_EQ(floatsOf(context->output(0)),
                   std::vector<float>(x.size(), run + 1.0f));
+        EXPECT_EQ(context->walker().flops(), 4.0 * double(batch));
       }
     }
 }

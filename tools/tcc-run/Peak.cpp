@@ -1,0 +1,37 @@
+#include "tools/tcc-run/Peak.h"
+
+#include "runtime/train/CheckpointFormat.h"
+#include "tools/tcc-run/Roofline.h"
+
+using namespace tcc;
+using namespace tcc::tools;
+using namespace tcc::runtime;
+
+/// What products of the session's steps multiply. Numbers of types that the
+/// host has no products of are multiplied as f32.
+static DType operandsOf(const TrainingSession &session) {
+  std::string compute = recipeOf(session).value("precision.compute", "");
+  for (DType dtype : {DType::f64, DType::bf16})
+    if (compute == traitsOf(dtype).name)
+      return dtype;
+  return DType::f32;
+}
+
+std::optional<double> Peak::flops() const {
+  constexpr double kSeconds = 0.01;
+  if (!session.executable().device().isHost() || !session.hasStepped())
+    return std::nullopt;
+  if (!measured)
+    measured = 1e9 * measureProducts(operandsOf(session),
+                                     session.lastContext().threads(), kSeconds);
+  return measured;
+}
+
+std::optional<double> Peak::shareOf(double operations, double seconds) const {
+  if (operations <= 0 || seconds <= 0)
+    return std::nullopt;
+  std::optional<double> most = flops();
+  if (!most)
+    return std::nullopt;
+  return operations / (seconds * *most);
+}

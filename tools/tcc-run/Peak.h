@@ -1,0 +1,31 @@
+//===- Peak.h - What a session's device computes at most --------*- C++ -*-===//
+#ifndef TCC_TOOLS_TCCRUN_PEAK_H
+#define TCC_TOOLS_TCCRUN_PEAK_H
+
+#include "runtime/train/Session.h"
+
+namespace tcc::tools {
+
+/// What the device of a session could compute at most.
+class Peak {
+public:
+  /// The session outlives it.
+  explicit Peak(runtime::TrainingSession &session) : session(session) {}
+
+  /// Operations a second of products as the recipe has them, by the threads
+  /// that compute. The first call after a step measures it in 10 ms. Nothing
+  /// before a step, and for devices that are not the host: what they could do
+  /// is not known.
+  std::optional<double> flops() const;
+  /// How much of it so many operations in so many seconds are; nothing of none,
+  /// as of a package that does not say how many it has.
+  std::optional<double> shareOf(double operations, double seconds) const;
+
+private:
+  runtime::TrainingSession &session;
+  mutable std::optional<double> measured;
+};
+
+} // namespace tcc::tools
+
+#endif // TCC_TOOLS_TCCRUN_PEAK_H
