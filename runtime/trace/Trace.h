@@ -54,6 +54,12 @@ public:
   /// Calibrates the clock.
   explicit Trace(size_t lanes, size_t capacity = kCapacity);
 
+  /// From now on a launch of a host's lane 0 may begin where the one before it
+  /// ended: that halves what its event costs, and counts the walk from one to
+  /// the other to the second.
+  void joinLaunches() { joins = true; }
+  bool joinsLaunches() const { return joins; }
+
   size_t lanes() const { return rings.size(); }
   void add(const TraceEvent &event) {
     EventRing &ring =
@@ -71,6 +77,7 @@ public:
 private:
   std::vector<EventRing> rings;
   EventRing uploads;
+  bool joins = false;
 };
 
 } // namespace tcc::runtime

@@ -284,7 +284,7 @@ def check_computing(planted):
     planted.make("tiny", 4, 16, 0)
     planted.compile("twice", 8, of="tiny")
     planted.make("wide", 1, 2048, 2048)
-    planted.compile("narrow", 1, of="wide", precision='compute = "bf16"')
+    planted.compile("wide-twice", 2, of="wide")
     planted.expect("tiny", "launches", "tiny", 3000,
                    helped=lambda: planted.train("twice", 3000, of="tiny", samples=2))  # fmt: skip
     threads = planted.cpus
@@ -294,7 +294,7 @@ def check_computing(planted):
     planted.expect("too many threads", "threads", "large", 60, threads=4 * threads,
                    helped=lambda: planted.train("large", 60, threads=threads))  # fmt: skip
     planted.expect("a batch of one", "memory bandwidth", "wide", 60, threads=threads, least=0.3,
-                   helped=lambda: planted.train("narrow", 60, of="wide", threads=threads))  # fmt: skip
+                   helped=lambda: planted.train("wide-twice", 60, of="wide", threads=threads, samples=2))  # fmt: skip
 
 
 def check_clean(planted):

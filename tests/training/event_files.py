@@ -274,6 +274,8 @@ def test_problems(suite):
         (("--tensorboard-histograms", 3), "--tensorboard-histograms requires --tensorboard"),
         (("--tensorboard", "t", "--tensorboard-histograms", 0), "must be a whole number, at least 1"),
         (("--tensorboard", "t", "--find-lr"), "excludes"),
+        (("--tensorboard", ""), "--tensorboard: is '', expected a value"),
+        (("--trace", ""), "--trace: is '', expected a value"),
     ):
         done = suite.train("--steps", 2, *words, code=2, cwd=suite.folder)
         suite.check("says", says in done.err, done.err)

@@ -33,12 +33,24 @@ static std::string describeUnknown(const CLI::App &app, std::string word) {
   return nearest.empty() ? text : text + ", did you mean '" + nearest + "'?";
 }
 
+/// No file, folder or word has no letters: a script's variable was not set.
+static void checkValues(const CLI::App &app) {
+  for (const CLI::Option *option : app.get_options())
+    for (const std::string &value : option->results())
+      if (value.empty() && option->get_items_expected_max() > 0)
+        throw CLI::ValidationError(option->get_name(),
+                                   "is '', expected a value");
+  for (const CLI::App *command : app.get_subcommands())
+    checkValues(*command);
+}
+
 std::optional<int> tools::parseCommandLine(CLI::App &app, int argc,
                                            char **argv) {
   std::string problem;
   int code = kUsageError;
   try {
     app.parse(argc, argv);
+    checkValues(app);
     return std::nullopt;
   } catch (const CLI::Success &help) {
     return app.exit(help);

@@ -27,12 +27,13 @@ StepProfile::Clocks StepProfile::readClocks() const {
 
 void StepProfile::add(std::span<const TracedRun> runs, const Pace &pace,
                       bool isSkipped) {
-  auto now = std::chrono::steady_clock::now();
-  std::chrono::duration<double> seconds = now - std::exchange(lastEnd, now);
+  using Clock = std::chrono::steady_clock;
+  std::chrono::duration<double> seconds = Clock::now() - lastEnd;
   double evaluated = std::exchange(evaluation, 0);
   double logged = std::exchange(logs, 0);
   if (warmup-- > 0) {
     begun = readClocks();
+    lastEnd = Clock::now();
     return;
   }
   ++updates;
@@ -44,6 +45,7 @@ void StepProfile::add(std::span<const TracedRun> runs, const Pace &pace,
   sum.checkpoints += pace.stall;
   sum.evaluations += evaluated;
   sum.logs += logged;
+  lastEnd = Clock::now(); // what profiling takes is no part of updates
 }
 
 /// The device is idle while the host alone does something, not while the host
@@ -128,8 +130,11 @@ static void addLaunches(const Profile &profile, RunFigures &figures) {
       figures.shortLaunches += seconds;
     if (seconds >= kLong * double(launch.calls))
       figures.longLaunches += seconds;
-    if (profile.isBoundByMemory(launch))
-      figures.memoryBound += seconds;
+    if (!profile.isBoundByMemory(launch))
+      continue;
+    figures.memoryBound += seconds;
+    if (launch.launch->phase() == format::Phase::optimizer)
+      figures.updateBound += seconds;
   }
 }
 

@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <fstream>
 #include <unistd.h>
+#include <vector>
 
 using namespace tcc;
 using namespace tcc::tools;
@@ -26,9 +27,18 @@ static std::string readName(Bytes bytes, uint64_t offset) {
   return name;
 }
 
-/// Lines of address, size and name: perf's format.
-static std::string listFunctions(Bytes image, uint64_t base) {
-  std::string lines;
+namespace {
+
+struct Function {
+  uint64_t address, size; ///< in the image; in bytes
+  std::string name;
+};
+
+} // namespace
+
+/// By address. One that has no size, as assembly may not, extends to the next.
+static std::vector<Function> listFunctions(Bytes image) {
+  std::vector<Function> functions;
   auto header = readAt<Elf64_Ehdr>(image, 0);
   auto section = [&](uint64_t index) {
     return readAt<Elf64_Shdr>(image,
@@ -41,14 +51,27 @@ static std::string listFunctions(Bytes image, uint64_t base) {
     Elf64_Shdr names = section(table.sh_link);
     for (uint64_t at = 0; at < table.sh_size; at += sizeof(Elf64_Sym)) {
       auto symbol = readAt<Elf64_Sym>(image, table.sh_offset + at);
-      if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_size == 0)
-        continue;
-      char place[64];
-      std::snprintf(place, sizeof(place), "%lx %lx ", base + symbol.st_value,
-                    symbol.st_size);
-      lines += place;
-      lines += readName(image, names.sh_offset + symbol.st_name) + '\n';
+      if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC)
+        functions.push_back(
+            {symbol.st_value, symbol.st_size,
+             readName(image, names.sh_offset + symbol.st_name)});
     }
+  }
+  std::ranges::sort(functions, {}, &Function::address);
+  for (size_t i = 0; i + 1 < functions.size(); ++i)
+    if (functions[i].size == 0)
+      functions[i].size = functions[i + 1].address - functions[i].address;
+  return functions;
+}
+
+/// Lines of address, size and name: perf's format.
+static std::string printFunctions(Bytes image, uint64_t base) {
+  std::string lines;
+  for (const Function &function : listFunctions(image)) {
+    char place[64];
+    std::snprintf(place, sizeof(place), "%lx %lx ", base + function.address,
+                  function.size);
+    lines += place + function.name + '\n';
   }
   return lines;
 }
@@ -74,7 +97,7 @@ Result<std::string> tools::writeSymbols(const Executable &executable) {
                   executable.variant().kernel_offsets()->Get(
                       kernel - executable.kernels().begin());
   std::string process = std::to_string(getpid());
-  std::string lines = listFunctions(image->span(), base);
+  std::string lines = printFunctions(image->span(), base);
   if (Status status = writeFile("/tmp/perf-" + process + ".map", lines.data(),
                                 lines.size());
       !status.ok())

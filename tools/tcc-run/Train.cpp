@@ -179,6 +179,8 @@ Status Training::beginTrace() {
     return Status();
   trace.emplace(session->stream().laneCount(),
                 std::max(Trace::kCapacity, session->countCommands()));
+  if (!isLookedAt)
+    trace->joinLaunches();
   updates->trace(*trace, isLookedAt || traceLog != nullptr, host());
   if (traceLog)
     batches->trace(traceLog->host());

@@ -109,6 +109,7 @@ private:
   bool isWorthSharing(const Dispatch &dispatch);
   void placeArguments(const Dispatch &dispatch, int workers);
   void findFault(const Dispatch &dispatch, int workers);
+  void traceLaunch(const Dispatch &dispatch);
   template <typename Work> void traceWork(TraceEvent event, Work work);
   static void runTask(void *argument, int64_t first, int64_t last, int worker);
 
@@ -126,8 +127,10 @@ private:
   std::vector<Sharing> sharings;   ///< per entry
   Run *current = nullptr;          ///< between its begin and its end
   uint64_t launched = 0;           ///< launches of this run so far
-  OrderedFault fault;              ///< of this run, the first
-  bool mayShare = true;            ///< the launches of this run
+  uint32_t nextTraced = TraceEvent::kNone;     ///< after the last traced launch
+  int64_t lastTraceEnd = 0;                    ///< of that launch of this run
+  OrderedFault fault;                          ///< of this run, the first
+  bool mayShare = true;                        ///< the launches of this run
   std::chrono::steady_clock::time_point start; ///< of this run
   double workAlone = 0; ///< while others slept, in microseconds
   std::unique_ptr<HostEvent[]> events;
@@ -205,6 +208,7 @@ Result<bool> CpuStream::begin(Run &run) {
   current = &run;
   run.fault.reset();
   launched = 0;
+  nextTraced = TraceEvent::kNone;
   fault = {};
   if (runner.threads() == 1)
     return false;
@@ -330,13 +334,23 @@ Status CpuStream::launch(const Dispatch &dispatch) {
     others[dispatch.lane - 1]->launch(kernels[dispatch.kernel], dispatch,
                                       launched);
   else if (tracing)
-    traceWork({.command = dispatch.command,
-               .flops = dispatch.flops,
-               .bytes = dispatch.bytes},
-              [&] { run(dispatch); });
+    traceLaunch(dispatch);
   else
     run(dispatch);
   return Status();
+}
+
+/// Reading the clock costs as much as all else that tracing does.
+void CpuStream::traceLaunch(const Dispatch &dispatch) {
+  bool isNext = tracing->joinsLaunches() && dispatch.command == nextTraced;
+  TraceEvent event = {.begin = isNext ? lastTraceEnd : readTraceClock(),
+                      .command = dispatch.command,
+                      .flops = dispatch.flops,
+                      .bytes = dispatch.bytes};
+  run(dispatch);
+  event.end = lastTraceEnd = readTraceClock();
+  nextTraced = dispatch.command + 1;
+  tracing->add(event);
 }
 
 /// On the caller's threads.

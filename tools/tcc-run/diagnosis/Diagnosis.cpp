@@ -41,6 +41,7 @@ private:
   Bottleneck explainCommunication() const;
   Bottleneck explainCopies() const;
   Bottleneck explainLaunches() const;
+  Bottleneck explainMemory() const;
   Bottleneck explainCompute();
   double gainOfThreads() const;
   int countThreads() const { return std::max(run.threads, 1) + run.workers; }
@@ -204,10 +205,10 @@ double Tree::gainOfThreads() const {
 /// Larger batches spread what a launch costs beside its work: about half of it
 /// is left with twice the samples.
 Bottleneck Tree::explainLaunches() const {
-  constexpr double kLeastUse = 0.25; // of the machine, by kernels that are long
-  double slow =
-      run.ideal > 0 ? std::max(run.compute - run.ideal / kLeastUse, 0.0) : 0;
-  double idle = run.host + slow;
+  // A short kernel takes as long for few samples as for some more.
+  double ideal = run.ideal / std::max(run.compute, 1e-9);
+  double idle =
+      run.host + (ideal > 0 ? run.shortLaunches * std::max(1 - ideal, 0.0) : 0);
   return {
       "launches", shareOf(idle),
       concat(percent(shareOf(run.host)),
@@ -215,6 +216,24 @@ Bottleneck Tree::explainLaunches() const {
              percent(run.shortLaunches / std::max(run.compute, 1e-9)),
              " of computing is kernels of less than 5 us"),
       "larger batches: batch.micro", gainOf(idle / 2)};
+}
+
+/// An update reads and writes parameters and their moments once, in f32 where
+/// products are in bf16, too, for however many samples.
+Bottleneck Tree::explainMemory() const {
+  std::string found =
+      concat(percent(run.memoryBound / run.compute),
+             " of computing is kernels whose bytes take the machine longer "
+             "than their operations");
+  if (run.updateBound > run.memoryBound / 2)
+    return {"memory bandwidth", shareOf(run.memoryBound),
+            concat(found, ", most of it the optimizer's"),
+            "twice as many samples for an update: batch.micro, or accumulate",
+            gainOf(run.memoryBound / 2)};
+  return {"memory bandwidth", shareOf(run.memoryBound), std::move(found),
+          "half of the bytes, unless the recipe has it: precision.compute = "
+          "\"bf16\"",
+          gainOf((run.memoryBound - run.updateBound) / 2)};
 }
 
 /// Nothing else takes much of the time.
@@ -236,14 +255,7 @@ Bottleneck Tree::explainCompute() {
             concat("--threads ", run.cpus), gainOfThreads()};
   if (is("kernels that the memory's bandwidth limits, of computing",
          run.memoryBound / compute, kMostBound))
-    return {
-        "memory bandwidth", shareOf(run.memoryBound),
-        concat(percent(run.memoryBound / compute),
-               " of computing is kernels whose bytes take the machine longer "
-               "than their operations"),
-        "half of the bytes, unless the recipe has it: precision.compute = "
-        "\"bf16\"",
-        gainOf(run.memoryBound / 2)};
+    return explainMemory();
   return {"compute", part, concat(percent(part), " of the time is computing"),
           /*advice=*/"", 1};
 }

@@ -32,6 +32,7 @@ struct RunFigures {
   /// than their flops; the parts that are launches of less than 5 us, and of 50
   /// us and more, which several threads can share.
   double memoryBound = 0, shortLaunches = 0, longLaunches = 0;
+  double updateBound = 0; ///< the part of `memoryBound` that is the optimizer's
 
   double reading = 0;    ///< of samples, by all threads
   double readingCpu = 0; ///< the part of it that is on a CPU

@@ -21,7 +21,8 @@ namespace {
 struct Measured {
   std::string node, op, module, phase, kernel;
   double calls = 0, seconds = 0, flops = 0, bytes = 0;
-  double least = 0; ///< seconds that the roofline allows
+  double least = 0;     ///< seconds that the roofline allows
+  double predicted = 0; ///< seconds, by the compiler's cost model; 0: not known
 };
 
 } // namespace
@@ -39,6 +40,7 @@ static std::vector<Measured> readLaunches(const ordered_json &profile) {
                        row.at("flops"),
                        row.at("bytes")};
     launch.least = row.at("roofline").get<double>() * launch.seconds;
+    launch.predicted = kMilli * row.value("predicted_ms", 0.0);
     launches.push_back(std::move(launch));
   }
   return launches;
@@ -54,6 +56,7 @@ static Table makeTable(std::string title, std::vector<Column> names) {
   std::vector<Column> columns = std::move(names);
   columns.insert(columns.end(), {{"of the update", "share", true},
                                  {"time", "seconds"},
+                                 {"predicted", "seconds"},
                                  {"calls", "count"},
                                  {"operations", "flops/s"},
                                  {"memory", "bytes/s"},
@@ -64,10 +67,13 @@ static Table makeTable(std::string title, std::vector<Column> names) {
 static void addRow(Table &table, ordered_json::array_t row, const Measured &sum,
                    double update) {
   double seconds = std::max(sum.seconds, 1e-12);
-  row.insert(row.end(), {sum.seconds / update, sum.seconds, sum.calls,
+  auto ifKnown = [](double known, double value) {
+    return known > 0 ? ordered_json(value) : ordered_json();
+  };
+  row.insert(row.end(), {sum.seconds / update, sum.seconds,
+                         ifKnown(sum.predicted, sum.predicted), sum.calls,
                          sum.flops / seconds, sum.bytes / seconds,
-                         sum.least > 0 ? ordered_json(sum.least / seconds)
-                                       : ordered_json()});
+                         ifKnown(sum.least, sum.least / seconds)});
   table.add(std::move(row));
 }
 
@@ -84,6 +90,7 @@ static Table sumUpBy(std::string title, const char *of,
     sum.flops += launch.flops;
     sum.bytes += launch.bytes;
     sum.least += launch.least;
+    sum.predicted += launch.predicted;
   }
   std::vector<std::pair<double, std::string>> order; // times are negative
   for (const auto &[name, sum] : sums)

@@ -6,6 +6,8 @@ using namespace tcc;
 using namespace tcc::tools;
 using namespace tcc::runtime;
 using protozero::decode_varint;
+using protozero::decode_zigzag64;
+using protozero::encode_zigzag64;
 using protozero::write_varint;
 
 size_t EventPacker::HashWork::operator()(const Work &work) const {
@@ -17,16 +19,15 @@ size_t EventPacker::HashWork::operator()(const Work &work) const {
   return hash;
 }
 
-/// The number of a work, probably `expected`.
-size_t EventPacker::find(const Work &work, size_t expected) {
-  if (expected < works.size() && works[expected] == work)
-    return expected;
+size_t EventPacker::find(const Work &work) {
   auto [found, isNew] = numbers.try_emplace(work, works.size());
   if (isNew)
     works.push_back(work);
   return found->second;
 }
 
+/// The bytes have the length of each event and, unless it is the expected one
+/// and begins where the one before ended, what differs.
 PackedEvents EventPacker::pack(std::span<const TraceEvent> events) {
   PackedEvents packed = {.count = events.size(), .begin = 0, .bytes = {}};
   if (events.empty())
@@ -37,15 +38,19 @@ PackedEvents EventPacker::pack(std::span<const TraceEvent> events) {
   int64_t last = packed.begin;
   size_t expected = 0;
   for (const TraceEvent &event : events) {
-    size_t number =
-        find({event.command, event.cause, event.lane, event.flops, event.bytes},
-             expected);
-    end += write_varint(end,
-                        protozero::encode_zigzag64(int64_t(number - expected)));
-    end += write_varint(end, uint64_t(event.begin - last));
-    end += write_varint(end, uint64_t(event.end - event.begin));
+    Work work = {event.command, event.cause, event.lane, event.flops,
+                 event.bytes};
+    bool isExpected = expected < works.size() && works[expected] == work;
+    size_t number = isExpected ? expected : find(work);
+    auto length = uint64_t(event.end - event.begin);
+    bool differs = number != expected || event.begin != last;
+    end += write_varint(end, length << 1 | uint64_t(differs));
+    if (differs) {
+      end += write_varint(end, encode_zigzag64(int64_t(number - expected)));
+      end += write_varint(end, encode_zigzag64(event.begin - last));
+    }
     expected = number + 1;
-    last = event.begin;
+    last = event.end;
   }
   packed.bytes.assign(buffer.data(), end);
   return packed;
@@ -54,16 +59,23 @@ PackedEvents EventPacker::pack(std::span<const TraceEvent> events) {
 std::vector<TraceEvent> EventPacker::unpack(const PackedEvents &packed) const {
   std::vector<TraceEvent> events;
   const char *place = packed.bytes.data();
-  const char *end = place + packed.bytes.size();
-  int64_t begin = packed.begin;
+  const char *stop = place + packed.bytes.size();
+  auto readSigned = [&] {
+    return decode_zigzag64(decode_varint(&place, stop));
+  };
+  int64_t last = packed.begin;
   size_t number = 0;
   for (size_t i = 0; i < packed.count; ++i, ++number) {
-    number += size_t(protozero::decode_zigzag64(decode_varint(&place, end)));
-    begin += int64_t(decode_varint(&place, end));
-    auto length = int64_t(decode_varint(&place, end));
+    uint64_t head = decode_varint(&place, stop);
+    int64_t begin = last;
+    if (head & 1) {
+      number += size_t(readSigned());
+      begin += readSigned();
+    }
+    last = begin + int64_t(head >> 1);
     const Work &work = works[number];
     events.push_back({.begin = begin,
-                      .end = begin + length,
+                      .end = last,
                       .command = work.command,
                       .cause = work.cause,
                       .flops = work.flops,

@@ -17,10 +17,10 @@ struct PackedEvents {
   std::string bytes;
 };
 
-/// Packs events in 5 bytes or so each where runs do again what runs before did:
-/// how long after the event before it one began, how long it took, and the
-/// number of all else that is known of it, mostly that of the event before and
-/// one. So a long trace touches little memory, of which each new page takes
+/// Packs events in 2 bytes or so each where runs do again what runs before did:
+/// how long one took and, where that is not what is expected, how long after
+/// the event before it began, and the number of all else that is known of it.
+/// So a long trace touches little memory, of which each new page takes
 /// microseconds.
 class EventPacker {
 public:
@@ -38,7 +38,7 @@ private:
   struct HashWork {
     size_t operator()(const Work &work) const;
   };
-  size_t find(const Work &work, size_t expected);
+  size_t find(const Work &work);
 
   std::string buffer;      ///< that `pack` writes to
   std::vector<Work> works; ///< by number

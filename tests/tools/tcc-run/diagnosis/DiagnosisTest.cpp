@@ -160,7 +160,8 @@ const Case kCases[] = {
        figures.ideal = 0.4;
        return figures;
      }},
-    {"launches", "larger batches", 1 / (1 - (0.01 + 0.98 - 0.4) / 2),
+    {"launches", "larger batches",
+     1 / (1 - (0.01 + 0.9 * (1 - 0.1 / 0.98)) / 2),
      [] { // for a tenth of what the machine can, also where CPUs are idle
        RunFigures figures = healthy();
        figures.shortLaunches = 0.9;
@@ -179,6 +180,20 @@ const Case kCases[] = {
      [] {
        RunFigures figures = healthy();
        figures.memoryBound = 0.9;
+       return figures;
+     }},
+    {"memory bandwidth", "bf16", 1 / (1 - 0.3),
+     [] { // what the optimizer reads stays as it is
+       RunFigures figures = healthy();
+       figures.memoryBound = 0.9;
+       figures.updateBound = 0.3;
+       return figures;
+     }},
+    {"memory bandwidth", "twice as many samples", 1 / (1 - 0.45),
+     [] {
+       RunFigures figures = healthy();
+       figures.memoryBound = 0.9;
+       figures.updateBound = 0.5;
        return figures;
      }},
 };
