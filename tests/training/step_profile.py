@@ -81,6 +81,15 @@ class Profiles:
             self.check(f"{name}: {phase}", ok, f"{found} {parts[phase]}")
         self.check(f"{name}: nothing lost", profile["lost_events"] == 0)
 
+    def check_predictions(self, name, launches):
+        """By the figures of a typical core: a launch, bytes and flops of loops or of products."""
+        for row in launches:
+            bytes_us, expected = row["bytes"] / 30e3, []
+            for rate in (90e3, 200e3):
+                expected.append((0.5 * row["calls"] + max(bytes_us, row["flops"] / rate)) / 1e3)
+            alike = [abs(row["predicted_ms"] / each - 1) < TOLERANCE for each in expected]
+            self.check(f"{name}: predicted", any(alike), f"{row} {expected}")
+
     def check_launches(self, name, launches):
         found = {(row["op"], row["module"], row["phase"]) for row in launches}
         for row in [("Conv", "body.0", "forward"), ("Gemm", "head", "forward"),
@@ -138,6 +147,7 @@ def main():
         profile = json.loads(profiles.train("clips", "--json"))["profile"]
         profiles.check_sums("clips", profile)
         profiles.check_launches("clips", profile["profile"])
+        profiles.check_predictions("clips", profile["profile"])
         check_texts(profiles)
         check_host_parts(profiles)
         check_unwritable(profiles)

@@ -272,7 +272,8 @@ x = {json.dumps(transforms)}
         return "npz:" + self.path("soft.npz")
 
     def train(self, spec, *flags, package="net", steps=STEPS):
-        return harness.run_tool("tcc-run", "train", self.path(f"{package}.tcc"), "--data", spec,
+        data = ("--data", spec) if spec else ()  # else what the recipe has
+        return harness.run_tool("tcc-run", "train", self.path(f"{package}.tcc"), *data,
                                 "--steps", steps, "--seed", SEED, *flags)  # fmt: skip
 
     def state(self, spec, *flags, package="net", steps=STEPS):

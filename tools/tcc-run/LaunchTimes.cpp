@@ -40,7 +40,7 @@ struct WaitAccount : Account {
 
 int64_t LaneTimes::sum() const {
   return std::accumulate(std::begin(phases), std::end(phases),
-                         copies + communication + otherLanes);
+                         copies + uploads + communication + otherLanes);
 }
 
 /// What its lane does last before command `record`, which records that.
@@ -70,7 +70,7 @@ int64_t &LaunchTimes::findAccount(EntrySums &sums, const TraceEvent &event) {
 /// The lane waits for inputs of its next run once the one before has ended.
 void LaunchTimes::addUpload(const TraceEvent &event) {
   uploaded += event.end - event.begin;
-  times.copies +=
+  times.uploads +=
       std::max<int64_t>(event.end - std::max(event.begin, lastEnd), 0);
 }
 

@@ -26,9 +26,9 @@ struct LaunchTime {
 /// Where lane 0, which begins with a run and ends with it, spent some runs.
 struct LaneTimes {
   int64_t phases[size_t(format::Phase::MAX) + 1] =
-      {}; ///< nanoseconds of launches
-  /// Its own, waiting for those of other lanes and for inputs of a device.
-  int64_t copies = 0;
+      {};                    ///< nanoseconds of launches
+  int64_t copies = 0;        ///< its own, and waiting for those of other lanes
+  int64_t uploads = 0;       ///< waiting for inputs of a device
   int64_t communication = 0; ///< likewise: exposed, not hidden behind others
   int64_t otherLanes = 0;    ///< waiting for launches of other lanes
 

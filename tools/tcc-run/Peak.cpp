@@ -1,7 +1,10 @@
 #include "tools/tcc-run/Peak.h"
 
+#include "runtime/base/CpuFeatures.h"
 #include "runtime/train/CheckpointFormat.h"
 #include "tools/tcc-run/Roofline.h"
+
+#include <algorithm>
 
 using namespace tcc;
 using namespace tcc::tools;
@@ -19,11 +22,12 @@ static DType operandsOf(const TrainingSession &session) {
 
 std::optional<double> Peak::flops() const {
   constexpr double kSeconds = 0.01;
-  if (!session.executable().device().isHost() || !session.hasStepped())
+  if (!session.executable().device().isHost() || !session.hasStepped() ||
+      !hasCpuFeature("avx2") || !hasCpuFeature("fma"))
     return std::nullopt;
+  int threads = std::min(session.lastContext().threads(), cpus);
   if (!measured)
-    measured = 1e9 * measureProducts(operandsOf(session),
-                                     session.lastContext().threads(), kSeconds);
+    measured = 1e9 * measureProducts(operandsOf(session), threads, kSeconds);
   return measured;
 }
 

@@ -9,13 +9,14 @@ namespace tcc::tools {
 /// What the device of a session could compute at most.
 class Peak {
 public:
-  /// The session outlives it.
-  explicit Peak(runtime::TrainingSession &session) : session(session) {}
+  /// The session outlives it, and may keep so many CPUs busy.
+  Peak(runtime::TrainingSession &session, int cpus)
+      : session(session), cpus(cpus) {}
 
   /// Operations a second of products as the recipe has them, by the threads
-  /// that compute. The first call after a step measures it in 10 ms. Nothing
-  /// before a step, and for devices that are not the host: what they could do
-  /// is not known.
+  /// that compute, of which no more than CPUs count. The first call after a
+  /// step measures it in 10 ms. Nothing before a step, without AVX2, and for
+  /// devices that are not the host: what they could do is not known.
   std::optional<double> flops() const;
   /// How much of it so many operations in so many seconds are; nothing of none,
   /// as of a package that does not say how many it has.
@@ -23,6 +24,7 @@ public:
 
 private:
   runtime::TrainingSession &session;
+  int cpus;
   mutable std::optional<double> measured;
 };
 

@@ -28,7 +28,8 @@ StepProfile::Clocks StepProfile::readClocks() const {
 void StepProfile::add(std::span<const TracedRun> runs, const Pace &pace,
                       bool isSkipped) {
   using Clock = std::chrono::steady_clock;
-  std::chrono::duration<double> seconds = Clock::now() - lastEnd;
+  Clock::time_point now = Clock::now();
+  std::chrono::duration<double> seconds = now - lastEnd;
   double evaluated = std::exchange(evaluation, 0);
   double logged = std::exchange(logs, 0);
   if (warmup-- > 0) {
@@ -45,7 +46,10 @@ void StepProfile::add(std::span<const TracedRun> runs, const Pace &pace,
   sum.checkpoints += pace.stall;
   sum.evaluations += evaluated;
   sum.logs += logged;
-  lastEnd = Clock::now(); // what profiling takes is no part of updates
+  // What profiling takes is no part of updates, unless a device goes on in it.
+  bool waits =
+      runs.empty() || runs.front().context->executable().device().isHost();
+  lastEnd = waits ? Clock::now() : now;
 }
 
 /// The device is idle while the host alone does something, not while the host
@@ -62,6 +66,7 @@ std::vector<StepProfile::Part> StepProfile::listParts() const {
   for (format::Phase phase : format::EnumValuesPhase())
     add(format::nameOf(phase), double(lane.phases[size_t(phase)]) / 1e9);
   add("copies", double(lane.copies) / 1e9);
+  add("uploads", double(lane.uploads) / 1e9);
   add("communication", double(lane.communication) / 1e9);
   add("other lanes", double(lane.otherLanes) / 1e9);
   add("data", sum.data);
@@ -126,8 +131,10 @@ static void addLaunches(const Profile &profile, RunFigures &figures) {
   for (const LaunchTime &launch : profile.launches) {
     double seconds = double(launch.nanoseconds) / 1e9;
     figures.ideal += profile.shareOf(launch) * seconds;
-    if (seconds < kShort * double(launch.calls))
+    if (seconds < kShort * double(launch.calls)) {
       figures.shortLaunches += seconds;
+      figures.shortIdeal += profile.shareOf(launch) * seconds;
+    }
     if (seconds >= kLong * double(launch.calls))
       figures.longLaunches += seconds;
     if (!profile.isBoundByMemory(launch))
@@ -146,6 +153,7 @@ RunFigures StepProfile::measure(int cpus) const {
   for (format::Phase phase : format::EnumValuesPhase())
     figures.compute += partOf(format::nameOf(phase));
   figures.copies = partOf("copies");
+  figures.exposedUploads = partOf("uploads");
   figures.communication = partOf("communication");
   figures.otherLanes = partOf("other lanes");
   figures.data = partOf("data");
@@ -183,7 +191,8 @@ void StepProfile::addThreadTimes(RunFigures &figures) const {
   if (figures.threads == 1)
     figures.stopped =
         std::max(thread.passed - thread.ran - thread.delayed - figures.copies -
-                     figures.communication - figures.otherLanes - figures.data -
-                     figures.checkpoints - figures.evaluations - figures.logs,
+                     figures.exposedUploads - figures.communication -
+                     figures.otherLanes - figures.data - figures.checkpoints -
+                     figures.evaluations - figures.logs,
                  0.0);
 }

@@ -58,9 +58,13 @@ static std::vector<Function> listFunctions(Bytes image) {
     }
   }
   std::ranges::sort(functions, {}, &Function::address);
-  for (size_t i = 0; i + 1 < functions.size(); ++i)
-    if (functions[i].size == 0)
-      functions[i].size = functions[i + 1].address - functions[i].address;
+  for (Function &function : functions) {
+    auto next = std::ranges::upper_bound(functions, function.address, {},
+                                         &Function::address);
+    if (function.size == 0 && next != functions.end())
+      function.size = next->address - function.address;
+  }
+  std::erase_if(functions, [](const Function &each) { return each.size == 0; });
   return functions;
 }
 

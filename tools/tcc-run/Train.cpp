@@ -338,7 +338,7 @@ Status Training::run() {
   if (!opened.ok())
     return opened.takeStatus();
   session = std::move(*opened);
-  peak.emplace(*session);
+  peak.emplace(*session, ranks.cpus);
   if (Status status = session->checkTrainable(); !status.ok())
     return status;
   if (Status status = readPlans(); !status.ok())

@@ -14,10 +14,10 @@ Pace Training::averageSoFar() const {
   return average;
 }
 
-/// What the process has in memory, or what the session has in a device's.
+/// What the process has in memory, or what is planned of a device's.
 std::optional<uint64_t> Training::readMemory() const {
   if (!session->executable().device().isHost())
-    return session->planned().total();
+    return session->planned().total() - session->planned().copies;
   return readResidentBytes();
 }
 
@@ -56,12 +56,12 @@ void Training::writeLog(const nlohmann::ordered_json &evaluation) {
     logs.write(*unlogged, evaluation);
     took = timer.seconds();
   }
+  if (traceLog)
+    traceLog->add(session->metrics(), updates->tracedRuns());
   if (profile) {
     profile->addLogs(took);
     profile->add(updates->tracedRuns(), *unlogged, session->metrics().skipped);
   }
-  if (traceLog)
-    traceLog->add(session->metrics(), updates->tracedRuns());
   unlogged.reset();
 }
 

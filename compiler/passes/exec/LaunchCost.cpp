@@ -34,13 +34,20 @@ fusion::Times getTimes(LaunchOp launch, KernelOp kernel,
   auto count = [&](std::optional<AffineMap> amount) {
     return amount ? double(graph::evaluate(amount->getResult(0), slots)) : 0.0;
   };
-  const Machine &machine = getTarget(kernel).getMachine();
   double flops = count(launch.getFlops());
-  return {machine.launchMicroseconds,
-          count(launch.getBytes()) / machine.bytesPerMicrosecond,
-          flops > 0
-              ? flops / getFlopsPerMicrosecond(machine, getArithmetic(kernel))
-              : 0};
+  fusion::Work work{.bytesRead = count(launch.getBytes())};
+  switch (getArithmetic(kernel)) {
+  case format::Arithmetic::elements:
+    work.flops = flops;
+    break;
+  case format::Arithmetic::products:
+    work.contractionFlops = flops;
+    break;
+  case format::Arithmetic::library_products:
+    work.libraryFlops = flops;
+    break;
+  }
+  return fusion::getTimes(work, getTarget(kernel).getMachine());
 }
 
 double getMicroseconds(LaunchOp launch, KernelOp kernel,

@@ -39,6 +39,7 @@ private:
   Bottleneck explainDelay() const;
   Bottleneck explainCheckpoints() const;
   Bottleneck explainCommunication() const;
+  Bottleneck explainUploads() const;
   Bottleneck explainCopies() const;
   Bottleneck explainLaunches() const;
   Bottleneck explainMemory() const;
@@ -124,27 +125,34 @@ Bottleneck Tree::explainCommunication() const {
   return {"communication", shareOf(run.communication),
           concat(percent(shareOf(run.communication)),
                  " of the time is waiting for other ranks"),
-          concat("exchange less often: --set accumulate=", kTimes,
-                 " times what it is, or larger batches; tcc --check lists what "
-                 "hides each message"),
+          concat("exchange less often: an accumulate of ", kTimes,
+                 " times what it is (--set accumulate=N), or larger batches; "
+                 "tcc --check lists what hides each message"),
           gainOf(run.communication * (kTimes - 1) / kTimes)};
 }
 
 /// What hid a part of the uploads hides a larger part of smaller ones.
-Bottleneck Tree::explainCopies() const {
+Bottleneck Tree::explainUploads() const {
   constexpr double kNarrower = 4; // an f32 / an u8
-  double share = shareOf(run.copies);
-  std::string found = concat(percent(share), " of the time is copies");
-  if (run.uploads < run.copies)
-    return {"transfer", share, std::move(found),
-            "a larger memory budget: values that have no room on the device "
-            "are copied",
-            gainOf(run.copies)};
-  double hidden = run.uploads - run.copies;
+  double hidden = run.uploads - run.exposedUploads;
   double left = std::max(run.uploads / kNarrower - hidden, 0.0);
-  return {"transfer", share, std::move(found),
+  return {"transfer", shareOf(run.exposedUploads),
+          concat(percent(shareOf(run.exposedUploads)),
+                 " of the time is copying batches to the device"),
           "copy less: [input.NAME] dtype = \"u8\" for images",
-          gainOf(run.copies - left)};
+          gainOf(run.exposedUploads - left)};
+}
+
+Bottleneck Tree::explainCopies() const {
+  double share = shareOf(run.copies);
+  std::string found =
+      concat(percent(share), " of the time is copies within the program");
+  if (run.threads > 0)
+    return {"transfer", share, std::move(found), /*advice=*/"", 1};
+  return {"transfer", share, std::move(found),
+          "a larger memory budget: values that have no room on the device are "
+          "copied",
+          gainOf(run.copies)};
 }
 
 void Tree::askWaits() {
@@ -171,6 +179,8 @@ void Tree::askWaits() {
     consider(explainCommunication());
   if (isWorth("copies that nothing hides", run.copies))
     consider(explainCopies());
+  if (isWorth("copies of batches that nothing hides", run.exposedUploads))
+    consider(explainUploads());
   if (run.delayed && isWorth("ready to run while others ran", *run.delayed))
     consider(explainDelay());
   if (run.stopped &&
@@ -206,9 +216,9 @@ double Tree::gainOfThreads() const {
 /// is left with twice the samples.
 Bottleneck Tree::explainLaunches() const {
   // A short kernel takes as long for few samples as for some more.
-  double ideal = run.ideal / std::max(run.compute, 1e-9);
-  double idle =
-      run.host + (ideal > 0 ? run.shortLaunches * std::max(1 - ideal, 0.0) : 0);
+  double idle = run.host;
+  if (run.ideal > 0)
+    idle += std::max(run.shortLaunches - run.shortIdeal, 0.0);
   return {
       "launches", shareOf(idle),
       concat(percent(shareOf(run.host)),
@@ -218,8 +228,8 @@ Bottleneck Tree::explainLaunches() const {
       "larger batches: batch.micro", gainOf(idle / 2)};
 }
 
-/// An update reads and writes parameters and their moments once, in f32 where
-/// products are in bf16, too, for however many samples.
+/// A batch reads parameters once for however many samples, and an update also
+/// their moments, in f32 where products are in bf16, too.
 Bottleneck Tree::explainMemory() const {
   std::string found =
       concat(percent(run.memoryBound / run.compute),
@@ -228,7 +238,7 @@ Bottleneck Tree::explainMemory() const {
   if (run.updateBound > run.memoryBound / 2)
     return {"memory bandwidth", shareOf(run.memoryBound),
             concat(found, ", most of it the optimizer's"),
-            "twice as many samples for an update: batch.micro, or accumulate",
+            "twice as many samples in a batch: batch.micro",
             gainOf(run.memoryBound / 2)};
   return {"memory bandwidth", shareOf(run.memoryBound), std::move(found),
           "half of the bytes, unless the recipe has it: precision.compute = "

@@ -27,7 +27,9 @@ struct RunFigures {
   /// The least time that the machine could take for the launches; 0 where its
   /// roofline is not known.
   double ideal = 0;
-  double uploads = 0; ///< of batches to a device, hidden or not
+  double shortIdeal = 0; ///< the part of it that is of `shortLaunches`
+  /// Copying batches to a device: all of it, and what nothing hid.
+  double uploads = 0, exposedUploads = 0;
   /// The part of `compute` that is launches whose bytes take the machine longer
   /// than their flops; the parts that are launches of less than 5 us, and of 50
   /// us and more, which several threads can share.

@@ -120,6 +120,7 @@ static std::string explainPart(const std::string &name) {
       {"communication", "waiting for other ranks"},
       {"other lanes", "waiting for other lanes"},
       {"copies", "copies that nothing hides"},
+      {"uploads", "copying batches to the device"},
       {"data", "waiting for data"},
       {"checkpoints", "waiting for checkpoints"},
       {"logs", "writing logs"},

@@ -35,6 +35,8 @@ static constexpr NumberKey kNumbers[] = {
     {"grad_norm", &LoggedUpdate::gradNorm},
     {"loss_scale", &LoggedUpdate::lossScale},
     {"samples_per_s", &LoggedUpdate::samplesPerSecond},
+    {"tokens_per_s", &LoggedUpdate::tokensPerSecond},
+    {"mfu", &LoggedUpdate::mfu},
     {"update_s", &LoggedUpdate::seconds},
     {"stall_s", &LoggedUpdate::stall},
     {"data_wait_s", &LoggedUpdate::dataWait},

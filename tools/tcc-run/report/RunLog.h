@@ -21,6 +21,7 @@ struct LoggedUpdate {
          lossScale = kUnknown;
   double samplesPerSecond = kUnknown, seconds = kUnknown, stall = kUnknown,
          dataWait = kUnknown, exposed = kUnknown, residentBytes = kUnknown;
+  double tokensPerSecond = kUnknown, mfu = kUnknown;
   bool isSkipped = false, isSpike = false;
   nlohmann::ordered_json evaluation; ///< null: none came after the update
 };

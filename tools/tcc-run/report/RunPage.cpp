@@ -29,6 +29,8 @@ RunTimes tools::sumUp(const RunLog &log) {
     add(times.ranks, update.exposed);
     add(times.checkpoints, update.stall);
     add(times.samples, update.samplesPerSecond * update.seconds);
+    add(times.tokens, update.tokensPerSecond * update.seconds);
+    add(times.peak, update.mfu * update.seconds);
   }
   times.isKnown &= times.getAll() > 0;
   return times;
@@ -183,10 +185,16 @@ static Fact describeWaiting(const RunTimes &times) {
 
 static Fact describeSpeedFact(const RunLog &log, const RunTimes &times) {
   Fact fact = {"Samples a second", nullptr, "number", "in updates, on average"};
-  if (times.updates > 0)
+  if (times.updates > 0) {
     fact.value = times.samples / times.updates;
-  else if (Curve curve = thin(log, &LoggedUpdate::samplesPerSecond);
-           !curve.mean.empty())
+    if (times.tokens > 0)
+      fact.note += concat(", ", std::llround(times.tokens / times.updates),
+                          " tokens a second");
+    if (times.peak > 0)
+      fact.note += concat(", ", printPercent(times.peak / times.updates),
+                          " of the peak");
+  } else if (Curve curve = thin(log, &LoggedUpdate::samplesPerSecond);
+             !curve.mean.empty())
     fact = {fact.name, curve.mean.back(), "number", "of the last updates"};
   return fact;
 }

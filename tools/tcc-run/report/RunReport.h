@@ -31,7 +31,8 @@ struct RunReport {
 /// known of shares.
 struct RunTimes {
   double updates = 0, data = 0, ranks = 0, checkpoints = 0;
-  double samples = 0;
+  double samples = 0, tokens = 0;
+  double peak = 0; ///< seconds that the device's peak would have taken
   bool isKnown = false;
 
   double getAll() const { return updates + checkpoints; }

@@ -181,6 +181,11 @@ Section tools::describeSpeed(const RunReport &run) {
                             &LoggedUpdate::samplesPerSecond);
   if (!samples.series[0].x.empty())
     section.add(samples);
+  Chart peak =
+      makeChart(run.log, "Of the peak of the device (MFU)",
+                {"of the peak", "share", false, true}, &LoggedUpdate::mfu);
+  if (!peak.series[0].x.empty())
+    section.add(peak);
   return section;
 }
 

@@ -1,5 +1,6 @@
 #include "tools/tcc-run/trace/PackedEvents.h"
 
+#include <algorithm>
 #include <protozero/varint.hpp>
 
 using namespace tcc;
@@ -42,7 +43,7 @@ PackedEvents EventPacker::pack(std::span<const TraceEvent> events) {
                  event.bytes};
     bool isExpected = expected < works.size() && works[expected] == work;
     size_t number = isExpected ? expected : find(work);
-    auto length = uint64_t(event.end - event.begin);
+    auto length = uint64_t(std::max<int64_t>(event.end - event.begin, 0));
     bool differs = number != expected || event.begin != last;
     end += write_varint(end, length << 1 | uint64_t(differs));
     if (differs) {
@@ -50,7 +51,7 @@ PackedEvents EventPacker::pack(std::span<const TraceEvent> events) {
       end += write_varint(end, encode_zigzag64(event.begin - last));
     }
     expected = number + 1;
-    last = event.end;
+    last = event.begin + int64_t(length);
   }
   packed.bytes.assign(buffer.data(), end);
   return packed;

@@ -20,7 +20,7 @@ from harness import BIN
 from onnx import TensorProto
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-VERSION = "2.3"
+VERSION = "2.4"
 CPU = "x86-64-v3"
 STEPS = 6
 
@@ -39,6 +39,8 @@ micro = 4
 clip_norm = 1.0
 [params]
 ema = 0.9
+[numerics]
+grad_norms = true
 """
 
 

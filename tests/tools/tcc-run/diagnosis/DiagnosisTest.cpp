@@ -79,19 +79,25 @@ const Case kCases[] = {
        figures.areCheckpointsSynced = true;
        return figures;
      }},
-    {"communication", "--set accumulate=4", 4.0 / 3,
+    {"communication", "an accumulate of 4 times", 4.0 / 3,
      [] { return with(&RunFigures::communication, 1.0 / 3); }},
+    {"transfer", "", 1, [] { return with(&RunFigures::copies, 0.25); }},
     {"transfer", "memory budget", 4.0 / 3,
-     [] { return with(&RunFigures::copies, 0.25); }},
+     [] { // on a device, whose inputs are hidden
+       RunFigures figures = with(&RunFigures::copies, 0.25);
+       figures.uploads = 0.75;
+       figures.threads = 0;
+       return figures;
+     }},
     {"transfer", "u8", 2.5,
      [] { // a quarter of 0.8 s, of which 0.1 s are hidden
-       RunFigures figures = with(&RunFigures::copies, 0.7);
+       RunFigures figures = with(&RunFigures::exposedUploads, 0.7);
        figures.uploads = 0.8;
        return figures;
      }},
     {"transfer", "u8", 4.0 / 3,
      [] { // what is hidden now hides all of a quarter
-       RunFigures figures = with(&RunFigures::copies, 0.25);
+       RunFigures figures = with(&RunFigures::exposedUploads, 0.25);
        figures.uploads = 0.75;
        return figures;
      }},
@@ -160,12 +166,12 @@ const Case kCases[] = {
        figures.ideal = 0.4;
        return figures;
      }},
-    {"launches", "larger batches",
-     1 / (1 - (0.01 + 0.9 * (1 - 0.1 / 0.98)) / 2),
+    {"launches", "larger batches", 1 / (1 - (0.01 + 0.9 - 0.08) / 2),
      [] { // for a tenth of what the machine can, also where CPUs are idle
        RunFigures figures = healthy();
        figures.shortLaunches = 0.9;
        figures.ideal = 0.1;
+       figures.shortIdeal = 0.08;
        figures.cpus = 8;
        return figures;
      }},
@@ -189,7 +195,7 @@ const Case kCases[] = {
        figures.updateBound = 0.3;
        return figures;
      }},
-    {"memory bandwidth", "twice as many samples", 1 / (1 - 0.45),
+    {"memory bandwidth", "batch.micro", 1 / (1 - 0.45),
      [] {
        RunFigures figures = healthy();
        figures.memoryBound = 0.9;

@@ -47,7 +47,7 @@ TEST_F(RunLogTest, ReadsWhatALineSays) {
   RunLog log = read(
       R"({"step":7,"loss":2,"lr":0.5,"grad_norm":null,"skipped":true,)"
       R"("samples_per_s":8,"update_s":0.25,"stall_s":3,"data_wait_s":0.125,)"
-      R"("resident_bytes":4096,"spike":true,"eval":{"loss":1.5},"new":[]})"
+      R"("tokens_per_s":80,"mfu":0.5,"resident_bytes":4096,"spike":true,"eval":{"loss":1.5},"new":[]})"
       "\n");
   ASSERT_EQ(log.updates.size(), 1u);
   const LoggedUpdate &update = log.updates[0];
@@ -64,6 +64,8 @@ TEST_F(RunLogTest, ReadsWhatALineSays) {
   EXPECT_EQ(times.getAll(), 3.25);
   EXPECT_EQ(times.data, 0.125);
   EXPECT_EQ(times.samples, 2);
+  EXPECT_EQ(times.tokens, 20);
+  EXPECT_EQ(times.peak, 0.125);
 }
 
 TEST_F(RunLogTest, NothingIsKnownOfTimesThatALogLacks) {
