@@ -181,9 +181,9 @@ def forget_pages(path):
 
 
 def check_disks(planted):
-    slow = planted.on_slow(pread=300)
-    found = planted.expect("slow reads", "storage", "small", 60, environment=slow, data="npy:{}",
-                           least=0.5, helped=lambda: planted.train("small", 60, data="npy:{}"))  # fmt: skip
+    slow = planted.on_slow(pread=30)
+    found = planted.expect("slow reads", "storage", "large", 40, environment=slow, data="npy:{}",
+                           least=0.5, helped=lambda: planted.train("large", 40, data="npy:{}"))  # fmt: skip
     planted.tally.check("slow reads: the advice", "data.cache" in found["advice"], str(found))
     flags = ["--checkpoint-dir", planted.path("checkpoints"), "--checkpoint-every", 5]
     slow = planted.on_slow(fsync=5000)
