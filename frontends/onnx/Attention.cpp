@@ -79,8 +79,7 @@ static Value emitStages(Node &node, const Attention &attention,
 
 // --- Nodes -------------------------------------------------------------------
 
-/// past and x one after the other.
-static Value appendTo(Node &node, Value past, Value x) {
+Value appendTo(Node &node, Value past, Value x) {
   if (!past || !x)
     return x;
   if (node.rank(past) != 4 || node.rank(x) != 4)

@@ -17,6 +17,10 @@ mlir::Value splitHeads(Node &node, mlir::Value x, int64_t heads);
 /// The inverse of splitHeads.
 mlir::Value joinHeads(Node &node, mlir::Value x);
 
+/// past and x, [batch, heads, length, features], one after the other; past may
+/// be null.
+mlir::Value appendTo(Node &node, mlir::Value past, mlir::Value x);
+
 /// The operators of onnxruntime, Attention and MultiHeadAttention.
 void importPackedAttention(Node &node);
 void importMultiHeadAttention(Node &node);

@@ -10,6 +10,13 @@ using tcc::graph::CompareKind;
 
 namespace tcc::onnx_import {
 
+/// What both operators have beside query, key and value.
+struct Surroundings {
+  int64_t mask, bias; ///< numbers of the inputs, which may be absent
+  /// The parts of earlier calls, [batch, heads, length, features]; may be null.
+  Value pastKey, pastValue;
+};
+
 // --- Masks -------------------------------------------------------------------
 
 static Type getIndexType(Node &node) {
@@ -63,19 +70,19 @@ static Value readShown(Node &node, const Attention &attention, int64_t i) {
   return node.compare(CompareKind::gt, mask, node.constantLike(0, mask));
 }
 
-/// What is added to the scores: mask_filter_value where input `mask` hides a
-/// key, input `bias`, and -inf at later keys if the node is unidirectional.
-static void setFusedBias(Node &node, Attention &attention, int64_t mask,
-                         int64_t bias) {
+/// What is added to the scores: mask_filter_value where the mask hides a key,
+/// the given bias, and -inf at later keys if the node is unidirectional.
+static void setFusedBias(Node &node, Attention &attention,
+                         const Surroundings &around) {
   Type type = node.elementType(attention.query);
-  if (node.hasInput(mask)) {
+  if (node.hasInput(around.mask)) {
     double hidden = node.floatAttr("mask_filter_value", -10000);
     attention.bias =
-        node.select(readShown(node, attention, mask), node.constant(0, type),
-                    node.constant(hidden, type));
+        node.select(readShown(node, attention, around.mask),
+                    node.constant(0, type), node.constant(hidden, type));
   }
-  if (node.hasInput(bias)) {
-    Value given = node.input(bias);
+  if (node.hasInput(around.bias)) {
+    Value given = node.input(around.bias);
     if (given && node.rank(given) != 4)
       return (void)node.fail("an attention_bias of rank 4 is expected");
     attention.bias = attention.bias ? node.add(attention.bias, given) : given;
@@ -86,6 +93,8 @@ static void setFusedBias(Node &node, Attention &attention, int64_t mask,
   Value column =
       node.iota({one, attention.getColumns()}, 1, getIndexType(node));
   Value row = node.iota({attention.getRows(), one}, 0, getIndexType(node));
+  if (around.pastKey)
+    row = node.add(row, node.size(graph::getExtent(around.pastKey, 2)));
   double infinity = std::numeric_limits<double>::infinity();
   attention.bias =
       node.select(node.compare(CompareKind::le, column, row),
@@ -95,17 +104,18 @@ static void setFusedBias(Node &node, Attention &attention, int64_t mask,
 
 // --- Both operators ----------------------------------------------------------
 
-/// Refuses inputs of generation, which goes on from earlier calls.
-static bool refuseInputs(Node &node, int64_t first, ArrayRef<StringRef> names) {
-  for (auto [i, name] : llvm::enumerate(names))
-    if (name != "attention_bias" && node.hasInput(first + int64_t(i)))
-      return node.unsupported("input '" + name + "'") != nullptr;
-  return true;
+/// Refuses an input that only decoders on GPUs have.
+static bool refuseInput(Node &node, int64_t i, StringRef name) {
+  return !node.hasInput(i) ||
+         node.unsupported("input '" + name + "'") != nullptr;
 }
 
-/// The result, from query, key and value that lie by head.
-static Value emitFused(Node &node, Attention &attention, int64_t mask,
-                       int64_t bias) {
+/// The result, from query, key and value that lie by head. Key and value get
+/// the earlier ones before them.
+static Value emitFused(Node &node, Attention &attention,
+                       const Surroundings &around) {
+  attention.key = appendTo(node, around.pastKey, attention.key);
+  attention.value = appendTo(node, around.pastValue, attention.value);
   if (!groupHeads(node, attention))
     return nullptr;
   auto features = graph::getConstant(graph::getExtent(attention.query, 3));
@@ -114,7 +124,7 @@ static Value emitFused(Node &node, Attention &attention, int64_t mask,
     return node.unsupported("a dynamic number of features a head");
   // 0 stands for what is usual.
   attention.scale = given != 0 ? given : 1 / std::sqrt(double(*features));
-  setFusedBias(node, attention, mask, bias);
+  setFusedBias(node, attention, around);
   return joinHeads(node, emitAttention(node, attention));
 }
 
@@ -136,9 +146,18 @@ static SmallVector<int64_t> readHiddenSizes(Node &node, int64_t total) {
   return {};
 }
 
+/// Part `i` of the input `past`, [2, batch, heads, length, features].
+static Value readPast(Node &node, int64_t i) {
+  Value past = node.hasInput(4) ? node.input(4) : nullptr;
+  if (past && (node.rank(past) != 5 ||
+               graph::getConstant(graph::getExtent(past, 0)) != 2))
+    return node.fail("a past of [2, batch, heads, length, features] is "
+                     "expected");
+  return past ? node.squeeze(node.slice(past, 0, i, 1), {0}) : nullptr;
+}
+
 void importPackedAttention(Node &node) {
-  if (!refuseInputs(node, 4,
-                    {"past", "attention_bias", "past_sequence_length"}))
+  if (!refuseInput(node, 6, "past_sequence_length"))
     return;
   for (StringRef name : {"do_rotary", "past_present_share_buffer"})
     if (node.intAttr(name, 0) != 0)
@@ -165,7 +184,8 @@ void importPackedAttention(Node &node) {
     *part = splitHeads(node, node.slice(packed, 2, start, size), heads);
     start += size;
   }
-  node.setResult(0, emitFused(node, attention, 3, 5));
+  Surroundings around = {3, 5, readPast(node, 0), readPast(node, 1)};
+  node.setResult(0, emitFused(node, attention, around));
   if (node.hasOutput(1))
     node.setResult(1, node.concat({node.unsqueeze(attention.key, {0}),
                                    node.unsqueeze(attention.value, {0})},
@@ -248,10 +268,11 @@ static void addProjectionBias(Node &node, ArrayRef<Value *> parts) {
 }
 
 void importMultiHeadAttention(Node &node) {
-  if (!refuseInputs(node, 6,
-                    {"past_key", "past_value", "past_sequence_length",
-                     "cache_indirection"}))
+  if (!refuseInput(node, 8, "past_sequence_length") ||
+      !refuseInput(node, 9, "cache_indirection"))
     return;
+  if (node.hasInput(6) != node.hasInput(7))
+    return (void)node.fail("past_key goes with past_value");
   Attention attention;
   if (!readParts(node, attention))
     return;
@@ -261,7 +282,12 @@ void importMultiHeadAttention(Node &node) {
   int64_t heads = node.intAttr("num_heads", 0);
   for (Value *part : parts)
     *part = splitHeads(node, *part, heads);
-  node.setResult(0, emitFused(node, attention, 4, 5));
+  Surroundings around = {4, 5, nullptr, nullptr};
+  if (node.hasInput(6)) {
+    around.pastKey = node.input(6);
+    around.pastValue = node.input(7);
+  }
+  node.setResult(0, emitFused(node, attention, around));
   node.setResult(1, attention.key);
   node.setResult(2, attention.value);
 }

@@ -208,6 +208,16 @@ def packed_attention():
     )
 
 
+    past = floats(2, 3, 4, 5, 6)
+    longer = (np.arange(12) < LENGTHS[:, None] + 5).astype(np.int32)
+    for name, mask in (("past", None), ("past keys", longer), ("past lengths", LENGTHS)):
+        for shown in (0, 1):
+            yield fused(
+                "Attention", x, packed, bias, mask, past, name=f"{name} {shown}",
+                num_heads=4, unidirectional=1, outputs=2, shown=shown,
+            )  # fmt: skip
+
+
 def multi_head_attention():
     op, heads = "MultiHeadAttention", {"num_heads": 4}
     q, k, v, bias = floats(3, 5, 24), floats(3, 7, 24), floats(3, 7, 32), weights(80)
@@ -223,8 +233,14 @@ def multi_head_attention():
     yield fused(op, q, k, v, None, squares, name="squares", **heads)
     split_k, split_v = floats(3, 4, 7, 6), floats(3, 4, 7, 6)
     yield fused(op, q, split_k, split_v, name="by head", **heads)
+    past = floats(3, 4, 4, 6), floats(3, 4, 4, 6)
     for i in (1, 2):
         yield fused(op, q, k, v, bias, name=f"present {i}", outputs=3, shown=i, **heads)
+    for i in (0, 1, 2):
+        yield fused(
+            op, k, k, k, self_bias, None, None, *past, name=f"past {i}",
+            unidirectional=1, outputs=3, shown=i, **heads,
+        )  # fmt: skip
 
 
 def rotary():
