@@ -129,8 +129,9 @@ static void importOrtRotaryEmbedding(Node &node) {
   Value x = node.input(0), cosine = node.input(2);
   if (!x || !cosine)
     return;
-  if (node.rank(x) != 3 && node.rank(x) != 4)
-    return (void)node.fail("an input of rank 3 or 4 is expected");
+  if ((node.rank(x) != 3 && node.rank(x) != 4) || node.rank(cosine) != 2)
+    return (void)node.fail("an input of rank 3 or 4 and caches of rank 2 are "
+                           "expected");
   if (node.intAttr("is_packed_batching", 0) != 0)
     return (void)node.unsupported("packed batching");
   if (node.floatAttr("scale", 1) != 1)

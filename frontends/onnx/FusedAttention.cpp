@@ -265,6 +265,10 @@ static void addProjectionBias(Node &node, ArrayRef<Value *> parts) {
       *part = node.add(*part, node.slice(bias, 0, start, size));
     start += size;
   }
+  auto given = graph::getConstant(graph::getExtent(bias, 0));
+  if (given != start)
+    node.fail("the bias does not have the " + llvm::Twine(start) +
+              " elements of query, key and value");
 }
 
 void importMultiHeadAttention(Node &node) {

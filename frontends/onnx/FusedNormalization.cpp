@@ -98,6 +98,10 @@ static void importEmbedLayerNormalization(Node &node) {
                        embedPositions(node, graph::getExtent(ids, 1)));
   if (node.hasInput(1))
     sum = node.add(sum, node.gather(node.input(4), node.input(1), 0));
+  graph::Extents extents = node.extents(ids);
+  extents.push_back(graph::getExtent(words, 1));
+  if (sum && node.extents(sum) != extents)
+    return (void)node.fail("ids and tables do not fit together");
   double epsilon = node.floatAttr("epsilon", 1e-12);
   if (!checkFeatures(node, sum, {scale, shift}))
     return;

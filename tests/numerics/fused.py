@@ -225,6 +225,7 @@ def multi_head_attention():
     yield fused(op, q, k, v, name="", **heads)
     yield fused(op, q, k, v, bias, name="projected", **heads, scale=0.5)
     yield fused(op, q, k, v, bias, shown, name="keys", **heads)
+    yield fused(op, q, k, v, bias, LENGTHS, name="lengths", **heads)
     yield fused(op, q, k, v, None, None, floats(3, 4, 5, 7), name="biased", **heads)
     yield fused(op, q, k, v, bias, shown, floats(1, 4, 5, 7), name="both", **heads)
     self_bias = weights(72)
