@@ -251,8 +251,9 @@ static void addProjectionBias(Node &node, ArrayRef<Value *> parts) {
   Value bias = node.input(3);
   int64_t start = 0;
   for (Value *part : parts) {
-    if (!bias || node.rank(bias) != 1 || node.hasFailed())
-      return (void)node.fail("a bias of rank 1 is expected");
+    if (!bias || node.rank(bias) != 1 || node.rank(*part) < 3)
+      return (void)node.fail("a bias of rank 1 and query, key and value of "
+                             "rank 3 or more are expected");
     graph::Extents extents = node.extents(*part);
     bool isSplit = extents.size() == 4;
     auto heads =
@@ -265,6 +266,8 @@ static void addProjectionBias(Node &node, ArrayRef<Value *> parts) {
       *part = node.add(*part, node.slice(bias, 0, start, size));
     start += size;
   }
+  if (node.hasFailed())
+    return;
   auto given = graph::getConstant(graph::getExtent(bias, 0));
   if (given != start)
     node.fail("the bias does not have the " + llvm::Twine(start) +
