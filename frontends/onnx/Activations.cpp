@@ -1,5 +1,7 @@
 #include "frontends/onnx/Activations.h"
 
+#include <limits>
+
 using namespace mlir;
 
 namespace tcc::onnx_import {
@@ -80,6 +82,44 @@ static const ActivationRow *findActivation(StringRef name) {
 Value applyActivation(Node &node, const Activation &activation, Value x) {
   return activation.row->emit(node, applyClip(node, x), activation.alpha,
                               activation.beta);
+}
+
+/// min(max(x, low), high)
+static Value emitClip(Node &node, Value x, double low, double high) {
+  return node.min(node.max(x, node.constantLike(low, x)),
+                  node.constantLike(high, x));
+}
+
+static Value emitSelu(Node &node, Value x, double alpha, double gamma) {
+  return node.mul(emitWithAlpha<graph::EluOp>(node, x, alpha, 0),
+                  node.constantLike(gamma, x));
+}
+
+/// Functions that are fused but that no recurrent cell has; of Clip the
+/// parameters are the limits, of Selu alpha and gamma.
+static const ActivationRow fusedRows[] = {
+    {"Clip", 2, std::numeric_limits<float>::lowest(),
+     std::numeric_limits<float>::max(), emitClip},
+    {"Selu", 2, 1.67326319217681884765625, 1.05070102214813232421875, emitSelu},
+};
+
+Value applyFusedActivation(Node &node, ArrayRef<double> parameters, Value x) {
+  std::string name = node.stringAttr("activation", "");
+  if (name.empty() || !x)
+    return x;
+  const ActivationRow *row = llvm::find_if(
+      fusedRows, [&](const ActivationRow &row) { return row.name == name; });
+  if (row == std::end(fusedRows))
+    row = findActivation(name);
+  if (!row)
+    return node.unsupported("activation '" + name + "'");
+  if (int64_t(parameters.size()) > row->parameters)
+    return node.fail("activation '" + name + "' has " +
+                     llvm::Twine(parameters.size()) + " parameters, " +
+                     llvm::Twine(row->parameters) + " are expected");
+  double alpha = parameters.size() > 0 ? parameters[0] : row->alpha;
+  double beta = parameters.size() > 1 ? parameters[1] : row->beta;
+  return row->emit(node, x, alpha, beta);
 }
 
 SmallVector<Activation>

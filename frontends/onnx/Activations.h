@@ -1,4 +1,4 @@
-//===- Activations.h - Functions inside recurrent cells --------*- C++ -*-===//
+//===- Activations.h - Functions that nodes name ----------------*- C++ -*-===//
 #ifndef TCC_FRONTENDS_ONNX_ACTIVATIONS_H
 #define TCC_FRONTENDS_ONNX_ACTIVATIONS_H
 
@@ -22,6 +22,12 @@ readActivations(Node &node, llvm::ArrayRef<llvm::StringRef> defaults,
 /// The function of x, clipped if the node says so.
 mlir::Value applyActivation(Node &node, const Activation &activation,
                             mlir::Value x);
+
+/// The function of x that attribute "activation" of an operator that
+/// onnxruntime fused names; x if there is none. The parameters are those that
+/// the function's own operator has, in the order of their names.
+mlir::Value applyFusedActivation(Node &node, llvm::ArrayRef<double> parameters,
+                                 mlir::Value x);
 
 } // namespace tcc::onnx_import
 

@@ -14,8 +14,7 @@ using VisitStage = llvm::function_ref<Value(int64_t stage, Value)>;
 
 // --- Heads -------------------------------------------------------------------
 
-/// [batch, length, heads * features] as [batch, heads, length, features].
-static Value splitHeads(Node &node, Value x, int64_t heads) {
+Value splitHeads(Node &node, Value x, int64_t heads) {
   if (!x || node.rank(x) != 3)
     return x;
   graph::Extents extents = node.extents(x);
@@ -27,8 +26,7 @@ static Value splitHeads(Node &node, Value x, int64_t heads) {
   return node.transpose(split, {0, 2, 1, 3});
 }
 
-/// The inverse of splitHeads.
-static Value joinHeads(Node &node, Value x) {
+Value joinHeads(Node &node, Value x) {
   if (!x)
     return nullptr;
   graph::Extents extents = node.extents(x);
@@ -81,8 +79,7 @@ static Value emitStages(Node &node, const Attention &attention,
 
 // --- Nodes -------------------------------------------------------------------
 
-/// past and x one after the other.
-static Value appendTo(Node &node, Value past, Value x) {
+Value appendTo(Node &node, Value past, Value x) {
   if (!past || !x)
     return x;
   if (node.rank(past) != 4 || node.rank(x) != 4)
@@ -194,8 +191,10 @@ static void importFlexAttention(Node &node) {
 
 static constexpr int64_t last = kLastOpset;
 static const OpRow rows[] = {
+    {"Attention", 1, 1, importPackedAttention, kOrtDomain},
     {"Attention", 23, last, importAttention},
     {"FlexAttention", 1, 1, importFlexAttention, "ai.onnx.preview"},
+    {"MultiHeadAttention", 1, 1, importMultiHeadAttention, kOrtDomain},
 };
 
 ArrayRef<OpRow> getAttentionOps() { return rows; }

@@ -12,6 +12,19 @@ namespace tcc::onnx_import {
 /// the key's part from earlier calls, or null.
 void setBias(Node &node, Attention &attention, mlir::Value past);
 
+/// [batch, length, heads * features] as [batch, heads, length, features].
+mlir::Value splitHeads(Node &node, mlir::Value x, int64_t heads);
+/// The inverse of splitHeads.
+mlir::Value joinHeads(Node &node, mlir::Value x);
+
+/// past and x, [batch, heads, length, features], one after the other; past may
+/// be null.
+mlir::Value appendTo(Node &node, mlir::Value past, mlir::Value x);
+
+/// The operators of onnxruntime, Attention and MultiHeadAttention.
+void importPackedAttention(Node &node);
+void importMultiHeadAttention(Node &node);
+
 } // namespace tcc::onnx_import
 
 #endif // TCC_FRONTENDS_ONNX_ATTENTION_H

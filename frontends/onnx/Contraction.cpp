@@ -1,5 +1,5 @@
 #include "frontends/Einsum.h"
-#include "frontends/onnx/Node.h"
+#include "frontends/onnx/Activations.h"
 #include "frontends/onnx/Ops.h"
 
 using namespace mlir;
@@ -18,15 +18,15 @@ static void importMatMul(Node &node) {
 }
 
 /// alpha a b + beta c
-static void importGemm(Node &node) {
+static Value emitGemm(Node &node) {
   Value a = node.input(0), b = node.input(1);
   double alpha = node.floatAttr("alpha", 1), beta = node.floatAttr("beta", 1);
   Value result = node.matmul(a, b, node.intAttr("transA", 0) != 0,
                              node.intAttr("transB", 0) != 0);
   if (!result)
-    return;
+    return nullptr;
   if (node.rank(result) != 2)
-    return (void)node.fail("operands of rank 2 are expected");
+    return node.fail("operands of rank 2 are expected");
   if (alpha != 1)
     result = node.mul(result, node.constantLike(alpha, result));
   if (node.hasInput(2)) {
@@ -35,7 +35,51 @@ static void importGemm(Node &node) {
       c = node.mul(c, node.constantLike(beta, c));
     result = node.add(result, c);
   }
+  return result;
+}
+
+static void importGemm(Node &node) { node.setResult(0, emitGemm(node)); }
+
+// --- What onnxruntime fuses --------------------------------------------------
+
+/// A factor of a FusedMatMul as a matrix product reads it. `batchName` moves
+/// the first axis behind the batches, `name` then swaps the last two.
+static Value readFactor(Node &node, int64_t i, StringRef name,
+                        StringRef batchName) {
+  Value x = node.input(i);
+  bool isSwapped = node.intAttr(name, 0) != 0;
+  bool isMoved = node.intAttr(batchName, 0) != 0;
+  int64_t rank = node.rank(x);
+  // A vector has nothing to transpose.
+  if (!x || rank < 2 || (!isSwapped && !isMoved))
+    return x;
+  SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, rank));
+  if (isMoved)
+    std::rotate(order.begin(), order.begin() + 1, order.end() - 1);
+  if (isSwapped)
+    std::swap(order[rank - 2], order[rank - 1]);
+  return node.transpose(x, order);
+}
+
+static void importFusedMatMul(Node &node) {
+  Value result = node.product(readFactor(node, 0, "transA", "transBatchA"),
+                              readFactor(node, 1, "transB", "transBatchB"));
+  double alpha = node.floatAttr("alpha", 1);
+  if (alpha != 1)
+    result = node.mul(result, node.constantLike(alpha, result));
   node.setResult(0, result);
+}
+
+static void importFusedGemm(Node &node) {
+  SmallVector<double> parameters;
+  if (!node.findAttr("activation_alpha") &&
+      (node.findAttr("activation_beta") || node.findAttr("activation_gamma")))
+    return (void)node.fail("attribute 'activation_alpha' is missing");
+  for (StringRef name :
+       {"activation_alpha", "activation_beta", "activation_gamma"})
+    if (node.findAttr(name))
+      parameters.push_back(node.floatAttr(name, 0));
+  node.setResult(0, applyFusedActivation(node, parameters, emitGemm(node)));
 }
 
 // --- Determinant -------------------------------------------------------------
@@ -115,6 +159,8 @@ static constexpr int64_t last = kLastOpset;
 static const OpRow rows[] = {
     {"Det", 11, last, importDet},
     {"Einsum", 12, last, importEinsum},
+    {"FusedGemm", 1, 1, importFusedGemm, kOrtDomain},
+    {"FusedMatMul", 1, 1, importFusedMatMul, kOrtDomain},
     {"Gemm", 7, last, importGemm},
     {"MatMul", 1, last, importMatMul},
 };

@@ -1,3 +1,4 @@
+#include "frontends/onnx/Activations.h"
 #include "frontends/onnx/Ops.h"
 #include "frontends/onnx/Window.h"
 
@@ -22,15 +23,32 @@ static std::optional<SmallVector<int64_t>> getFilterWindow(Node &node, Value x,
   return SmallVector<int64_t>(type.getShape().drop_front(2));
 }
 
-static void importConv(Node &node) {
+/// The convolution of inputs 0 and 1, plus input 2 if it is there.
+static Value emitBiasedConv(Node &node) {
   Value x = node.input(0), filter = node.input(1);
   auto extents = getFilterWindow(node, x, filter);
   auto window = extents ? readWindow(node, x, *extents) : std::nullopt;
   if (!window)
-    return;
+    return nullptr;
   Value result = emitConv(node, x, filter, *window, node.intAttr("group", 1));
-  node.setResult(0, node.hasInput(2) ? addBias(node, result, node.input(2))
-                                     : result);
+  return node.hasInput(2) ? addBias(node, result, node.input(2)) : result;
+}
+
+static void importConv(Node &node) { node.setResult(0, emitBiasedConv(node)); }
+
+/// activation(conv(x) + z): what onnxruntime makes of a block of a ResNet.
+static void importFusedConv(Node &node) {
+  Value result = emitBiasedConv(node);
+  if (node.hasInput(3)) {
+    Value z = node.input(3);
+    if (result && z && node.extents(z) != node.extents(result))
+      return (void)node.fail("the sum has another shape than the result");
+    result = node.add(result, z);
+  }
+  auto parameters = node.floatsAttr("activation_params");
+  node.setResult(
+      0, applyFusedActivation(node, parameters.value_or(SmallVector<double>()),
+                              result));
 }
 
 // --- Transposed convolution --------------------------------------------------
@@ -166,6 +184,7 @@ static const OpRow rows[] = {
     {"Col2Im", 18, last, importCol2Im},
     {"Conv", 1, last, importConv},
     {"ConvTranspose", 1, last, importConvTranspose},
+    {"FusedConv", 1, 1, importFusedConv, kOrtDomain},
 };
 
 ArrayRef<OpRow> getConvolutionOps() { return rows; }

@@ -17,15 +17,23 @@ static Type getIndexType(Node &node) {
 
 // --- Rotary embedding --------------------------------------------------------
 
+/// How the pairs of x are turned: by `cosine` and `sine`, the inputs of that
+/// number, at `positions`, [batch, length]; without them the inputs have an
+/// entry a position of x.
+struct Rotation {
+  int64_t cosine, sine;
+  Value positions;
+};
+
 /// A cache of cosines or sines, [batch, length, pairs] once the positions are
 /// looked up, with an axis of extent 1 for the heads.
-static Value readCache(Node &node, int64_t input, int64_t pairs,
-                       int64_t headAxis) {
+static Value readCache(Node &node, int64_t input, Value positions,
+                       int64_t pairs, int64_t headAxis) {
   Value cache = node.input(input);
-  if (cache && node.hasInput(3)) {
-    if (node.rank(cache) != 2 || node.inputRank(3) != 2)
+  if (cache && positions) {
+    if (node.rank(cache) != 2 || node.rank(positions) != 2)
       return node.fail("caches and position_ids of rank 2 are expected");
-    cache = node.gather(cache, node.input(3), 0);
+    cache = node.gather(cache, positions, 0);
   }
   if (!cache)
     return nullptr;
@@ -62,13 +70,12 @@ static Value rotatePairs(Node &node, Value x, Value cosine, Value sine,
 }
 
 /// x [batch, heads, length, features] or [batch, length, heads * features].
-static void importRotaryEmbedding(Node &node) {
+static void emitRotary(Node &node, int64_t heads, const Rotation &rotation) {
   Value x = node.input(0);
   if (!x)
     return;
   graph::Extents extents = node.extents(x);
   bool isFlat = extents.size() == 3;
-  int64_t heads = node.intAttr("num_heads", 0);
   if (isFlat) {
     AffineExpr count = node.getSizes().constant(std::max<int64_t>(heads, 1));
     Size features = node.getSizes().divideProducts(extents[2], count);
@@ -86,14 +93,57 @@ static void importRotaryEmbedding(Node &node) {
   if (turned < 0 || turned > *features || turned % 2 != 0)
     return (void)node.fail("rotary_embedding_dim is out of range");
   int64_t headAxis = isFlat ? 2 : 1;
+  auto read = [&](int64_t input) {
+    return readCache(node, input, rotation.positions, turned / 2, headAxis);
+  };
   Value result =
-      rotatePairs(node, node.slice(x, 3, 0, turned),
-                  readCache(node, 1, turned / 2, headAxis),
-                  readCache(node, 2, turned / 2, headAxis), turned / 2);
+      rotatePairs(node, node.slice(x, 3, 0, turned), read(rotation.cosine),
+                  read(rotation.sine), turned / 2);
   if (turned < *features)
     result =
         node.concat({result, node.slice(x, 3, turned, *features - turned)}, 3);
   node.setResult(0, node.reshape(result, extents));
+}
+
+static void importRotaryEmbedding(Node &node) {
+  Value positions = node.hasInput(3) ? node.input(3) : nullptr;
+  emitRotary(node, node.intAttr("num_heads", 0), {1, 2, positions});
+}
+
+/// The positions of a RotaryEmbedding of onnxruntime, [batch, length]; one
+/// number is the first position of all.
+static Value readOrtPositions(Node &node, Value x) {
+  Value positions = node.input(1);
+  if (!x || !positions || node.rank(positions) != 1)
+    return positions;
+  if (graph::getConstant(graph::getExtent(positions, 0)) != 1)
+    return node.fail("position_ids of one element or of rank 2 are expected");
+  AffineExpr length = graph::getExtent(x, node.rank(x) == 3 ? 1 : 2);
+  Value steps =
+      node.iota({node.getSizes().constant(1), length}, 1, getIndexType(node));
+  return node.add(steps, node.cast(positions, getIndexType(node)));
+}
+
+/// That of onnxruntime: without num_heads the caches tell the features a head.
+static void importOrtRotaryEmbedding(Node &node) {
+  Value x = node.input(0), cosine = node.input(2);
+  if (!x || !cosine)
+    return;
+  if ((node.rank(x) != 3 && node.rank(x) != 4) || node.rank(cosine) != 2)
+    return (void)node.fail("an input of rank 3 or 4 and caches of rank 2 are "
+                           "expected");
+  if (node.intAttr("is_packed_batching", 0) != 0)
+    return (void)node.unsupported("packed batching");
+  if (node.floatAttr("scale", 1) != 1)
+    return (void)node.unsupported("a scale other than 1");
+  int64_t heads = node.intAttr("num_heads", 0);
+  auto pairs = graph::getConstant(graph::getExtents(cosine).back());
+  auto features = graph::getConstant(graph::getExtents(x).back());
+  if (heads == 0 && node.intAttr("rotary_embedding_dim", 0) != 0)
+    return (void)node.fail("rotary_embedding_dim goes with num_heads");
+  if (heads == 0 && pairs && features && *pairs > 0)
+    heads = *features / (2 * *pairs);
+  emitRotary(node, heads, {2, 3, readOrtPositions(node, x)});
 }
 
 // --- Caches ------------------------------------------------------------------
@@ -356,6 +406,7 @@ static constexpr int64_t last = kLastOpset;
 static const OpRow rows[] = {
     {"CausalConvWithState", 27, last, importCausalConv},
     {"LinearAttention", 27, last, importLinearAttention},
+    {"RotaryEmbedding", 1, 1, importOrtRotaryEmbedding, kOrtDomain},
     {"RotaryEmbedding", 23, last, importRotaryEmbedding},
     {"TensorScatter", 24, last, importTensorScatter},
 };

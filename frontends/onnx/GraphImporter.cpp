@@ -250,6 +250,10 @@ void GraphImporter::importNode(const onnx::NodeProto &node, Scope &scope) {
   if (version == scope.versions->end())
     return report(node, scope, ProblemClass::badBytes,
                   "the model does not import operator set '" + domain + "'");
+  if (domain == kOrtBlockedDomain)
+    return report(node, scope, ProblemClass::unsupported,
+                  "operator is of onnxruntime's blocked layout; optimise the "
+                  "model with level 'extended' instead of 'all'");
   if (!findOp(domain, node.op_type(), version->second))
     return report(node, scope, ProblemClass::unsupported,
                   "operator is not supported in version " +

@@ -1,3 +1,4 @@
+#include "frontends/onnx/Normalization.h"
 #include "frontends/onnx/Ops.h"
 #include "frontends/onnx/Window.h"
 
@@ -79,13 +80,8 @@ static void setMoments(Node &node, Value x, int64_t axis, double epsilon) {
                         variance, node.constantLike(epsilon, variance))));
 }
 
-static void importLayerNormalization(Node &node) {
-  Value x = node.input(0), scale = node.input(1);
-  Value shift = node.hasInput(2) ? node.input(2) : nullptr;
-  double epsilon = node.floatAttr("epsilon", 1e-5);
-  int64_t axis = node.axis(node.intAttr("axis", -1), node.rank(x));
-  if (node.hasFailed())
-    return;
+Value emitLayerNorm(Node &node, Value x, int64_t axis, double epsilon,
+                    Value scale, Value shift) {
   graph::Extents extents = node.extents(x);
   ArrayRef<AffineExpr> normalized = ArrayRef(extents).drop_front(axis);
   // ONNX lets scale and shift broadcast to the normalized axes.
@@ -95,19 +91,23 @@ static void importLayerNormalization(Node &node) {
                                 fits ? shift : nullptr);
   if (!fits)
     result = node.mul(result, scale);
-  if (!fits && shift)
-    result = node.add(result, shift);
-  node.setResult(0, result);
+  return fits || !shift ? result : node.add(result, shift);
+}
+
+static void importLayerNormalization(Node &node) {
+  Value x = node.input(0), scale = node.input(1);
+  Value shift = node.hasInput(2) ? node.input(2) : nullptr;
+  double epsilon = node.floatAttr("epsilon", 1e-5);
+  int64_t axis = node.axis(node.intAttr("axis", -1), node.rank(x));
+  if (node.hasFailed())
+    return;
+  node.setResult(0, emitLayerNorm(node, x, axis, epsilon, scale, shift));
   if (node.hasOutput(1) || node.hasOutput(2))
     setMoments(node, x, axis, epsilon);
 }
 
-/// The scale multiplies in its own type, which is the result's.
-static void importRmsNormalization(Node &node) {
-  Value x = node.input(0), scale = node.input(1);
-  int64_t axis = node.axis(node.intAttr("axis", -1), node.rank(x));
-  if (!scale || node.hasFailed())
-    return;
+Value emitRmsNorm(Node &node, Value x, int64_t axis, double epsilon,
+                  Value scale) {
   graph::Extents extents = node.extents(x);
   Type type = node.elementType(scale);
   bool fits =
@@ -117,9 +117,16 @@ static void importRmsNormalization(Node &node) {
   if (fits)
     operands.push_back(scale);
   Value normal = node.create<graph::RmsNormOp>(
-      operands, {node.attr("axis", axis),
-                 node.attr("epsilon", node.floatAttr("epsilon", 1e-5))});
-  node.setResult(0, fits ? normal : node.mul(node.cast(normal, type), scale));
+      operands, {node.attr("axis", axis), node.attr("epsilon", epsilon)});
+  return fits ? normal : node.mul(node.cast(normal, type), scale);
+}
+
+static void importRmsNormalization(Node &node) {
+  Value x = node.input(0), scale = node.input(1);
+  int64_t axis = node.axis(node.intAttr("axis", -1), node.rank(x));
+  double epsilon = node.floatAttr("epsilon", 1e-5);
+  if (scale && !node.hasFailed())
+    node.setResult(0, emitRmsNorm(node, x, axis, epsilon, scale));
 }
 
 // --- Normalization per channel -----------------------------------------------
@@ -298,11 +305,14 @@ static const OpRow rows[] = {
     {"Hardmax", 1, last, importHardmax},
     {"InstanceNormalization", 6, last, importInstanceNormalization},
     {"LRN", 1, last, importLrn},
-    {"LayerNormalization", 17, last, importLayerNormalization},
+    // onnxruntime writes it into models of older sets, too.
+    {"LayerNormalization", 1, last, importLayerNormalization},
     {"LogSoftmax", 1, last, importSoftmax<graph::LogSoftmaxOp>},
     {"LpNormalization", 1, last, importLpNormalization},
     {"MeanVarianceNormalization", 9, last, importMeanVarianceNormalization},
     {"RMSNormalization", 23, last, importRmsNormalization},
+    // onnxruntime's name for it, in the set of ONNX.
+    {"SimplifiedLayerNormalization", 1, last, importRmsNormalization},
     {"Softmax", 1, last, importSoftmax<graph::SoftmaxOp>},
 };
 

@@ -23,6 +23,10 @@ struct OpRow {
 };
 
 constexpr int64_t kFirstOpset = 7, kLastOpset = 28;
+/// The domain of what onnxruntime's graph optimiser writes, version 1.
+constexpr llvm::StringLiteral kOrtDomain = "com.microsoft";
+/// The domain of its blocked layouts, which only its level "all" writes.
+constexpr llvm::StringLiteral kOrtBlockedDomain = "com.microsoft.nchwc";
 
 /// The row of an operator; null if there is none.
 const OpRow *findOp(llvm::StringRef domain, llvm::StringRef name,
@@ -36,6 +40,7 @@ llvm::ArrayRef<OpRow> getContractionOps();
 llvm::ArrayRef<OpRow> getConvolutionOps();
 llvm::ArrayRef<OpRow> getPoolingOps();
 llvm::ArrayRef<OpRow> getNormalizationOps();
+llvm::ArrayRef<OpRow> getFusedNormalizationOps();
 llvm::ArrayRef<OpRow> getMovementOps();
 llvm::ArrayRef<OpRow> getShapeOps();
 llvm::ArrayRef<OpRow> getRearrangementOps();

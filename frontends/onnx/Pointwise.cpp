@@ -204,8 +204,7 @@ static void importGelu(Node &node) {
 }
 
 /// x * sigmoid(alpha x)
-static Value emitSwish(Node &node, Value x) {
-  double alpha = node.floatAttr("alpha", 1);
+static Value emitSwish(Node &node, Value x, double alpha) {
   if (alpha == 1)
     return node.create<graph::SiluOp>(x);
   Value scaled = node.mul(x, node.constantLike(alpha, x));
@@ -213,14 +212,54 @@ static Value emitSwish(Node &node, Value x) {
 }
 
 static void importSwish(Node &node) {
-  node.setResult(0, emitSwish(node, node.input(0)));
+  node.setResult(0, emitSwish(node, node.input(0), node.floatAttr("alpha", 1)));
 }
 
 static void importSwiGlu(Node &node) {
   Value gate = node.input(0), x = node.input(1);
   if (gate && x && gate.getType() != x.getType())
     return (void)node.fail("inputs of one type are expected");
-  node.setResult(0, node.mul(emitSwish(node, gate), x));
+  node.setResult(
+      0, node.mul(emitSwish(node, gate, node.floatAttr("alpha", 1)), x));
+}
+
+// --- What onnxruntime fuses --------------------------------------------------
+
+/// x plus the vector or tensor that is input `i`, if it is there.
+static Value addInput(Node &node, Value x, int64_t i) {
+  return node.hasInput(i) ? node.add(x, node.input(i)) : x;
+}
+
+/// gelu(x + bias)
+template <typename OpTy> static void importFusedGelu(Node &node) {
+  node.setResult(0, node.create<OpTy>(addInput(node, node.input(0), 1)));
+}
+
+static void importQuickGelu(Node &node) {
+  double alpha = node.floatAttr("alpha", 1.702);
+  node.setResult(0, emitSwish(node, node.input(0), alpha));
+}
+
+/// x + bias + skip
+static void importBiasAdd(Node &node) {
+  Value sum = node.add(node.input(0), node.input(1));
+  node.setResult(0, node.add(sum, node.input(2)));
+}
+
+/// The first half of the features of x + bias times gelu of the second.
+static void importBiasSplitGelu(Node &node) {
+  Value sum = node.add(node.input(0), node.input(1));
+  if (!sum)
+    return;
+  int64_t axis = node.rank(sum) - 1;
+  AffineExpr two = node.getSizes().constant(2);
+  Size half = node.getSizes().divideProducts(graph::getExtent(sum, axis), two);
+  if (!half)
+    return (void)node.fail("the number of features is odd");
+  AffineExpr zero = node.getSizes().constant(0);
+  Value gate = node.slice(sum, axis, *half, *half);
+  node.setResult(0, node.mul(node.slice(sum, axis, zero, *half),
+                             node.create<graph::GeluOp>(gate)));
 }
 
 static void importSoftsign(Node &node) {
@@ -279,6 +318,9 @@ static const OpRow rows[] = {
     {"BitwiseXor", 18, last, importBinary<graph::XorOp>},
     {"Ceil", 6, last, importUnary<graph::CeilOp>},
     {"Celu", 12, last, importCelu},
+    {"BiasAdd", 1, 1, importBiasAdd, kOrtDomain},
+    {"BiasGelu", 1, 1, importFusedGelu<graph::GeluOp>, kOrtDomain},
+    {"BiasSplitGelu", 1, 1, importBiasSplitGelu, kOrtDomain},
     {"Clip", 6, last, importClip},
     {"Cos", 7, last, importUnary<graph::CosOp>},
     {"Cosh", 9, last, importUnary<graph::CoshOp>},
@@ -288,6 +330,8 @@ static const OpRow rows[] = {
     {"Erf", 9, last, importUnary<graph::ErfOp>},
     {"Exp", 6, last, importUnary<graph::ExpOp>},
     {"Floor", 6, last, importUnary<graph::FloorOp>},
+    {"FastGelu", 1, 1, importFusedGelu<graph::GeluTanhOp>, kOrtDomain},
+    {"Gelu", 1, 1, importFusedGelu<graph::GeluOp>, kOrtDomain},
     {"Gelu", 20, last, importGelu},
     {"Greater", 7, last, importCompare<CompareKind::gt, SizeCompare::gt>},
     {"GreaterOrEqual", 12, last,
@@ -315,6 +359,7 @@ static const OpRow rows[] = {
     {"Reciprocal", 6, last, importUnary<graph::ReciprocalOp>},
     {"Relu", 6, last, importUnary<graph::ReluOp>},
     {"Round", 11, last, importUnary<graph::RoundOp>},
+    {"QuickGelu", 1, 1, importQuickGelu, kOrtDomain},
     {"Selu", 6, last, importSelu},
     {"Shrink", 9, last, importShrink},
     {"Sigmoid", 6, last, importUnary<graph::SigmoidOp>},

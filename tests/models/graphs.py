@@ -94,9 +94,12 @@ class Transformer(Graph):
         shape = self.constant([self.batch, self.rows, self.width], np.int64)
         return self.node("Reshape", self.node("Transpose", x, perm=[0, 2, 1, 3]), shape)
 
+    def scaled(self, scores):
+        return self.node("Mul", scores, self.constant(self.depth**-0.5))
+
     def attention(self, query, key, value, mask=None):
         scores = self.node("MatMul", query, self.node("Transpose", key, perm=[0, 1, 3, 2]))
-        scores = self.node("Mul", scores, self.constant(self.depth**-0.5))
+        scores = self.scaled(scores)
         if mask:
             scores = self.node("Add", scores, mask)
         weights = self.node("Softmax", scores, axis=-1)
@@ -126,12 +129,12 @@ class Transformer(Graph):
         return self.node("Reshape", x, self.constant(shape, np.int64))
 
 
-def encoder(g, x):
+def encoder(g, x, mask=None):
     """As in BERT: norms behind, q, k and v by products of their own."""
     query, key, value = (
         g.split_heads(g.linear(x, g.width, g.width), g.heads) for _ in range(3)
     )
-    y = g.linear(g.attention(query, key, value), g.width, g.width)
+    y = g.linear(g.attention(query, key, value, mask), g.width, g.width)
     x = g.norm(g.node("Add", y, x))
     y = g.node("Gelu", g.linear(x, g.width, g.inner))
     return g.norm(g.node("Add", g.linear(y, g.inner, g.width), x))

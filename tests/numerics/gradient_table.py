@@ -56,6 +56,12 @@ REASONS = {
         "BlackmanWindow", "Constant", "ConstantOfShape", "EyeLike", "HammingWindow",
         "HannWindow", "MelWeightMatrix", "Range",
     ),
+    "written by onnxruntime's optimiser, and made of what others have rows for": (
+        "BiasAdd", "BiasGelu", "BiasSplitGelu", "EmbedLayerNormalization", "FastGelu",
+        "FusedConv", "FusedGemm", "FusedMatMul", "MultiHeadAttention", "QuickGelu",
+        "SimplifiedLayerNormalization", "SkipLayerNormalization",
+        "SkipSimplifiedLayerNormalization",
+    ),
     "imported as `ScatterElements`": ("Scatter",),
     "imported as `Resize`": ("Upsample",),
 }  # fmt: skip

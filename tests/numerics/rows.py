@@ -23,8 +23,10 @@ CPUS = ("native", "x86-64-v3") if TARGET == "cpu" else ("native",)
 # attributes: may be a Body. expected: the exact result, or None for ONNX
 # Runtime's. ulp: the most units in the last place that a float may be off, or
 # None for a tolerance of 1e-5 relative to the largest and to each element.
-# outputs: how many the node has; the first is the row's value.
-Row = collections.namedtuple("Row", "name op inputs attributes expected ulp outputs")
+# outputs: how many the node has; shown: which is the row's value.
+Row = collections.namedtuple(
+    "Row", "name op inputs attributes expected ulp outputs shown"
+)
 
 # The graph of an If, Loop or Scan: names of its inputs, and the operands that
 # are its results. Arrays in it are values from outside.
@@ -39,20 +41,25 @@ def ints(*values):
     return Constant(np.array(values, np.int64))
 
 
-def row(op, *inputs, name="", expected=None, ulp=None, outputs=1, **attributes):
+def row(op, *inputs, name="", expected=None, ulp=None, outputs=1, shown=0, **attributes):
     title = f"{op} {name}".strip()
-    return Row(title, op, inputs, attributes, expected, ulp, outputs)
+    return Row(title, op, inputs, attributes, expected, ulp, outputs, shown)
 
 
 def output_names(r, name):
-    """Of a row's node whose first output has the name."""
-    return [name, *(f"{name}_{i}" for i in range(1, r.outputs))]
+    """Of a row's node whose value has the name; those between it and the first,
+    which may not be absent, are."""
+    names = [f"{name}_{i}" for i in range(r.outputs)]
+    names[1 : r.shown] = [""] * (r.shown - 1 if r.shown else 0)
+    names[r.shown] = name
+    return names
 
 
 class Model:
     """The rows as nodes; inputs that are one array are one graph input."""
 
     opsets = {"": OPSET}
+    flags = ()  # of tcc
 
     def __init__(self, rows):
         self.feed, self.weights, self.nodes, self.outputs = {}, [], [], []
@@ -98,10 +105,13 @@ class Model:
             self.feed[f"x{suffix}"] = value
         return self.names[id(value)]
 
+    def shape_of(self, x):
+        return x.shape
+
     def to_onnx(self):
         inputs = [
             helper.make_tensor_value_info(
-                name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape
+                name, helper.np_dtype_to_tensor_dtype(x.dtype), self.shape_of(x)
             )
             for name, x in self.feed.items()
         ]
@@ -166,7 +176,7 @@ def run_model(model, path, data, cpu, precision="f32"):
     folder = os.path.join(os.path.dirname(path), f"{cpu} {precision}")
     package, out = os.path.join(folder, "m.tcc"), os.path.join(folder, "out")
     os.makedirs(folder)
-    flags = ["--cpu", cpu, "--precision", precision]
+    flags = ["--cpu", cpu, "--precision", precision, *model.flags]
     compiled = run_tool("tcc", path, "-q", "-o", package, *flags)
     if compiled.code != 0:
         return None, f"tcc {first_line(compiled)}"
@@ -183,10 +193,10 @@ def run_model(model, path, data, cpu, precision="f32"):
     return results[0], ""
 
 
-def check(tally, title, rows):
+def check(tally, title, rows, kind=Model):
     """Compiles the rows as one model; without a package, each on its own."""
     with tempfile.TemporaryDirectory() as folder:
-        model = Model(rows)
+        model = kind(rows)
         path, data = write_model(model, folder)
         runs = [run_model(model, path, data, cpu) for cpu in CPUS]
         message = next((message for _, message in runs if message), "")
@@ -194,7 +204,7 @@ def check(tally, title, rows):
             if len(rows) == 1:
                 tally.check(f"{title}: {rows[0].name}", False, message)
             for r in rows if len(rows) > 1 else ():
-                check(tally, title, [r])
+                check(tally, title, [r], kind)
             return
         known = {}
         if any(r.expected is None for r in rows):

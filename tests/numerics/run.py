@@ -1,9 +1,12 @@
-"""Runs the rows of pointwise.py, families.py and mixed.py: run.py [TITLE...]"""
+"""Runs the rows of pointwise.py, families.py, fused.py and mixed.py.
+
+  run.py [TITLE...]
+"""
 
 import sys
 
 from harness import Tally
-from numerics import families, mixed, pointwise
+from numerics import families, fused, mixed, pointwise
 from numerics.rows import check
 
 
@@ -13,6 +16,9 @@ def main(titles):
         for title, rows in module.models():
             if not titles or title in titles:
                 check(tally, title, rows)
+    for title, rows, kind in fused.models():
+        if not titles or title in titles:
+            check(tally, title, rows, kind)
     for title, rows in mixed.models():
         if not titles or title in titles:
             mixed.check(tally, title, rows)
