@@ -250,8 +250,8 @@ Status TrainingSession::initialize() {
   return Status();
 }
 
-static std::optional<TensorView> findMetric(const Context &context,
-                                            Metric metric, size_t rank) {
+static std::optional<TensorView> findMetricOutput(const Context &context,
+                                                  Metric metric, size_t rank) {
   const auto &outputs = *context.entry().outputs();
   for (size_t i = 0; i < outputs.size(); ++i)
     if (outputs.Get(i)->name()->string_view() == nameOf(metric) &&
@@ -262,7 +262,7 @@ static std::optional<TensorView> findMetric(const Context &context,
 
 /// NaN if the entry has none.
 static double readMetric(const Context &context, Metric metric) {
-  auto found = findMetric(context, metric, /*rank=*/0);
+  auto found = findMetricOutput(context, metric, /*rank=*/0);
   return found ? readScalar(found->dtype,
                             static_cast<const std::byte *>(found->data))
                : NAN;
@@ -272,7 +272,7 @@ Result<std::vector<GradientNorm>> TrainingSession::gradientNorms() const {
   std::vector<GradientNorm> norms;
   std::optional<TensorView> found;
   if (lastFinished)
-    found = findMetric(*lastFinished, Metric::grad_norms, /*rank=*/1);
+    found = findMetricOutput(*lastFinished, Metric::grad_norms, /*rank=*/1);
   if (!found)
     return norms;
   for (size_t i = 0; i < store.size(); ++i)
