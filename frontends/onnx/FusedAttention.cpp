@@ -172,8 +172,14 @@ void importPackedAttention(Node &node) {
   if (!total)
     return (void)node.unsupported("weights of dynamic shape");
   Value packed = node.product(x, weights);
-  if (node.hasInput(2))
-    packed = node.add(packed, node.input(2));
+  if (node.hasInput(2)) {
+    Value bias = node.input(2);
+    if (bias && (node.rank(bias) != 1 ||
+                 graph::getConstant(graph::getExtent(bias, 0)) != *total))
+      return (void)node.fail("a bias of the " + llvm::Twine(*total) +
+                             " columns of the weights is expected");
+    packed = node.add(packed, bias);
+  }
   SmallVector<int64_t> sizes = readHiddenSizes(node, *total);
   if (sizes.empty())
     return;

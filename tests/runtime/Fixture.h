@@ -116,6 +116,15 @@ public:
     return *static_cast<Action *>(block().commands.back()->action.value);
   }
 
+  /// An If whose blocks are empty.
+  format::IfT &branch(uint32_t condition) {
+    format::IfT added;
+    added.condition = condition;
+    added.then_block = std::make_unique<format::BlockT>();
+    added.else_block = std::make_unique<format::BlockT>();
+    return command(std::move(added));
+  }
+
   /// Serializes; the weights' bytes are kept for `write`.
   std::vector<std::byte> program();
   void write(const std::string &path);

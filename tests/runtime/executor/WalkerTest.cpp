@@ -67,11 +67,7 @@ TEST(Walker, IfTakesOneBranch) {
   uint32_t condition = builder.scratch(1);
   builder.launch("is_below", {program.in, condition}, sizes(constant(10)),
                  constant(1));
-  format::IfT branch;
-  branch.condition = condition;
-  branch.then_block = std::make_unique<format::BlockT>();
-  branch.else_block = std::make_unique<format::BlockT>();
-  format::IfT &added = builder.command(std::move(branch));
+  format::IfT &added = builder.branch(condition);
   builder.pushBlock(*added.then_block);
   program.addOne(program.in, program.out);
   builder.popBlock();
@@ -195,11 +191,7 @@ TEST(Walker, WorkingSetIsWhatEachWalkUses) {
   builder.launch("is_below", {first, condition}, sizes(constant(10)),
                  constant(1));
   program.copy(first, last, 4);
-  format::IfT branch;
-  branch.condition = condition;
-  branch.then_block = std::make_unique<format::BlockT>();
-  branch.else_block = std::make_unique<format::BlockT>();
-  format::IfT &added = builder.command(std::move(branch));
+  format::IfT &added = builder.branch(condition);
   builder.pushBlock(*added.then_block);
   program.addOne(first, branched);
   builder.popBlock();

@@ -13,11 +13,7 @@ class NestedProgram {
 public:
   NestedProgram() {
     uint32_t condition = builder.scratch(1);
-    format::IfT branch;
-    branch.condition = condition;
-    branch.then_block = std::make_unique<format::BlockT>();
-    branch.else_block = std::make_unique<format::BlockT>();
-    format::IfT &added = builder.command(std::move(branch));
+    format::IfT &added = builder.branch(condition);
     builder.pushBlock(*added.then_block);
     builder.launch("add_one", {1, 2}, {}, constant(1));
     builder.popBlock();

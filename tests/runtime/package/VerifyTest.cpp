@@ -494,11 +494,7 @@ TEST(Verify, RefusesDeeplyNestedBlocks) {
   ProgramBuilder builder = addOneProgram();
   uint32_t condition = builder.scratch(1);
   for (int depth = 0; depth < 40; ++depth) {
-    format::IfT branch;
-    branch.condition = condition;
-    branch.then_block = std::make_unique<format::BlockT>();
-    branch.else_block = std::make_unique<format::BlockT>();
-    format::IfT &added = builder.command(std::move(branch));
+    format::IfT &added = builder.branch(condition);
     builder.pushBlock(*added.then_block);
   }
   EXPECT_THAT(verify(builder), failsWith(Code::BadData, "nested deeper"));
