@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <mutex>
-#include <utility>
 #include <vector>
 
 namespace tcc::runtime {
@@ -50,10 +49,12 @@ public:
     std::lock_guard lock(mutex);
     spans.push_back(span);
   }
-  /// The spans that ended since the last call, in the order of their ends.
-  std::vector<HostSpan> take() {
+  /// The spans that ended since the last call, in the order of their ends. They
+  /// take the place of those in `taken`, whose memory is used again.
+  void take(std::vector<HostSpan> &taken) {
+    taken.clear();
     std::lock_guard lock(mutex);
-    return std::exchange(spans, {});
+    spans.swap(taken);
   }
 
 private:

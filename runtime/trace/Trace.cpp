@@ -25,16 +25,19 @@ Trace::Trace(size_t lanes, size_t capacity)
   calibrateTraceClock();
 }
 
-Trace::Reading Trace::take() {
-  Reading reading;
-  for (EventRing &ring : rings)
+/// Events of one ring are in order already.
+void Trace::take(Reading &reading) {
+  reading.events.clear();
+  reading.lost = uploads.take(reading.events);
+  size_t fullRings = reading.events.empty() ? 0 : 1;
+  for (EventRing &ring : rings) {
+    size_t before = reading.events.size();
     reading.lost += ring.take(reading.events);
-  reading.lost += uploads.take(reading.events);
+    fullRings += reading.events.size() > before;
+  }
   auto isBefore = [](const TraceEvent &a, const TraceEvent &b) {
     return std::tie(a.begin, a.end, a.lane) < std::tie(b.begin, b.end, b.lane);
   };
-  // Events of one lane are in order already.
-  if (!std::ranges::is_sorted(reading.events, isBefore))
+  if (fullRings > 1 && !std::ranges::is_sorted(reading.events, isBefore))
     std::ranges::sort(reading.events, isBefore);
-  return reading;
 }

@@ -60,6 +60,11 @@ public:
   void joinLaunches() { joins = true; }
   bool joinsLaunches() const { return joins; }
 
+  /// Whether nothing is added of runs that begin from now on, which take no
+  /// time for it then. While no run is under way.
+  void pause(bool newIsPaused) { paused = newIsPaused; }
+  bool isPaused() const { return paused; }
+
   size_t lanes() const { return rings.size(); }
   void add(const TraceEvent &event) {
     EventRing &ring =
@@ -71,13 +76,19 @@ public:
     std::vector<TraceEvent> events; ///< of all lanes, in the order of begins
     uint64_t lost = 0;              ///< older ones that rings had no room for
   };
-  /// Takes the events since the last call.
-  Reading take();
+  /// Takes the events since the last call into a reading, in whose memory they
+  /// are if they were before.
+  void take(Reading &reading);
+  Reading take() {
+    Reading reading;
+    take(reading);
+    return reading;
+  }
 
 private:
   std::vector<EventRing> rings;
   EventRing uploads;
-  bool joins = false;
+  bool joins = false, paused = false;
 };
 
 } // namespace tcc::runtime

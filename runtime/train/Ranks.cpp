@@ -2,7 +2,6 @@
 
 #include "runtime/base/Divisors.h"
 #include "runtime/package/Digest.h"
-#include "runtime/package/VariableOffsets.h"
 #include "runtime/ranks/Communicator.h"
 #include "runtime/train/Metrics.h"
 #include "runtime/train/Session.h"
@@ -66,15 +65,15 @@ Status TrainingSession::checkRanks() const {
 }
 
 Status TrainingSession::checkTrainable() const {
-  uint32_t parts = rankCountOf(program->program());
-  if (parts == 0 || int64_t(parts) == rankCount())
+  if (shardCount == 0 || int64_t(shardCount) == rankCount())
     return Status();
   std::string how;
   if (!ranks)
-    how = concat(": run it with --ranks ", parts,
+    how = concat(": run it with --ranks ", shardCount,
                  ", or by mpirun, torchrun or srun");
   return makeError(Code::Usage, "package '", program->package().path(),
-                   "' trains on ", parts, " ranks (parallel.data = ", parts,
+                   "' trains on ", shardCount,
+                   " ranks (parallel.data = ", shardCount,
                    ", zero = 1), not on ", rankCount(), how);
 }
 

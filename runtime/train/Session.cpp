@@ -4,6 +4,7 @@
 #include "runtime/package/BatchTree.h"
 #include "runtime/package/EntryKinds.h"
 #include "runtime/package/VariableKinds.h"
+#include "runtime/package/VariableOffsets.h"
 #include "runtime/ranks/Communicator.h"
 
 #include <algorithm>
@@ -44,6 +45,7 @@ TrainingSession::create(std::shared_ptr<const Executable> executable,
     return store.takeStatus();
   std::unique_ptr<TrainingSession> session(
       new TrainingSession(std::move(executable), std::move(*store)));
+  session->shardCount = rankCountOf(session->program->program());
   session->store.watch(session->settings().checkedVariables());
   if (options.communicator && options.communicator->size() > 1)
     session->ranks = options.communicator;

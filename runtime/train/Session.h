@@ -309,6 +309,7 @@ private:
   std::shared_ptr<const Executable> program;
   Variables store;
   Communicator *ranks = nullptr; ///< null for one
+  uint32_t shardCount = 0;       ///< ranks that variables are split over; or 0
   bool areSettingsCompared = false;
   std::unique_ptr<ThreadPool> ownPool;
   bool areThreadsGiven = false;

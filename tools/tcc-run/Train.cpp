@@ -179,6 +179,8 @@ Status Training::beginTrace() {
     return Status();
   trace.emplace(session->stream().laneCount(),
                 std::max(Trace::kCapacity, session->countCommands()));
+  // A device that works ahead begins runs of later updates, too.
+  mayPauseTrace = !saysWaits && !isLookedAt && session->depth() == 1;
   if (!isLookedAt)
     trace->joinLaunches();
   updates->trace(*trace, isLookedAt || traceLog != nullptr, host());

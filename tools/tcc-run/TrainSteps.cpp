@@ -189,6 +189,8 @@ Status Training::trainSteps() {
     traceLog->begin();
   for (int64_t step = firstStep; step < lastStep;) {
     Clock::time_point before = Clock::now();
+    if (mayPauseTrace)
+      trace->pause(!traceLog->keepsNext());
     Status status = updates->make(end);
     if (!status.ok() && status.code() != Code::Numerics)
       return status;

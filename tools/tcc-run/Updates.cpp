@@ -147,7 +147,7 @@ Status Updates::finishStep() {
 /// One update; what comes after it is begun meanwhile, up to step `end`.
 Status Updates::make(int64_t end) {
   int64_t before = session.metrics().step;
-  traced.clear();
+  tracedCount = 0;
   flops = 0;
   if (events && session.underWay() == 0)
     (void)events->take(); // what other entries did since
@@ -176,10 +176,14 @@ void Updates::trace(Trace &written, bool keeps, HostTrace *ofHost) {
 void Updates::noteTrace() {
   if (!events)
     return;
-  TracedRun run = {&session.lastContext(), events->take()};
+  if (tracedCount == traced.size())
+    traced.emplace_back();
+  TracedRun &run = traced[tracedCount];
+  run.context = &session.lastContext();
+  events->take(run.reading);
   // What applies sums, by one rank or several, takes none.
-  if (run.context->entry().inputs()->size() > 0)
-    run.batch = given[finished++];
+  bool takesBatch = run.context->entry().inputs()->size() > 0;
+  run.batch = takesBatch ? given[finished++] : -1;
   if (run.reading.lost > 0)
     waited = std::nullopt;
   if (waited) {
@@ -187,6 +191,5 @@ void Updates::noteTrace() {
     times.add(run);
     *waited += double(times.lane().communication - before) / 1e9;
   }
-  if (keepsRuns)
-    traced.push_back(std::move(run));
+  tracedCount += keepsRuns;
 }

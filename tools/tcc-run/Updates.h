@@ -52,7 +52,9 @@ public:
   /// Exposed seconds of the last update (Pace); nothing once events were lost.
   std::optional<double> exposed() const { return waited; }
   /// Runs of the last update, if runs are kept.
-  const std::vector<TracedRun> &tracedRuns() const { return traced; }
+  std::span<const TracedRun> tracedRuns() const {
+    return std::span(traced).first(tracedCount);
+  }
 
 private:
   format::EntryKind nextStep() const;
@@ -75,7 +77,8 @@ private:
   runtime::Trace *events = nullptr;
   bool keepsRuns = false;
   runtime::HostTrace *host = nullptr;
-  std::vector<TracedRun> traced;
+  std::vector<TracedRun> traced; ///< the first so many; the others are spare
+  size_t tracedCount = 0;
   size_t finished = 0; ///< batches of the update that is made
   double flops = 0;    ///< so far, of that update
   std::optional<double> waited;

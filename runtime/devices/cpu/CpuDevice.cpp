@@ -78,6 +78,7 @@ public:
 
 private:
   Status setTrace(Trace *trace) override;
+  void recordInto(Trace *trace);
 
   /// What the tasks of one launch share.
   struct Task {
@@ -127,6 +128,7 @@ private:
   std::vector<Sharing> sharings;   ///< per entry
   Run *current = nullptr;          ///< between its begin and its end
   uint64_t launched = 0;           ///< launches of this run so far
+  Trace *recording = nullptr;      ///< what events of this run are added to
   uint32_t nextTraced = TraceEvent::kNone;     ///< after the last traced launch
   int64_t lastTraceEnd = 0;                    ///< of that launch of this run
   OrderedFault fault;                          ///< of this run, the first
@@ -210,6 +212,7 @@ Result<bool> CpuStream::begin(Run &run) {
   launched = 0;
   nextTraced = TraceEvent::kNone;
   fault = {};
+  recordInto(tracing && !tracing->isPaused() ? tracing : nullptr);
   if (runner.threads() == 1)
     return false;
   mayShare = trialOf(run).isShared();
@@ -333,7 +336,7 @@ Status CpuStream::launch(const Dispatch &dispatch) {
   if (dispatch.lane > 0)
     others[dispatch.lane - 1]->launch(kernels[dispatch.kernel], dispatch,
                                       launched);
-  else if (tracing)
+  else if (recording)
     traceLaunch(dispatch);
   else
     run(dispatch);
@@ -342,7 +345,7 @@ Status CpuStream::launch(const Dispatch &dispatch) {
 
 /// Reading the clock costs as much as all else that tracing does.
 void CpuStream::traceLaunch(const Dispatch &dispatch) {
-  bool isNext = tracing->joinsLaunches() && dispatch.command == nextTraced;
+  bool isNext = recording->joinsLaunches() && dispatch.command == nextTraced;
   TraceEvent event = {.begin = isNext ? lastTraceEnd : readTraceClock(),
                       .command = dispatch.command,
                       .flops = dispatch.flops,
@@ -350,7 +353,7 @@ void CpuStream::traceLaunch(const Dispatch &dispatch) {
   run(dispatch);
   event.end = lastTraceEnd = readTraceClock();
   nextTraced = dispatch.command + 1;
-  tracing->add(event);
+  recording->add(event);
 }
 
 /// On the caller's threads.
@@ -389,14 +392,14 @@ void CpuStream::traceWork(TraceEvent event, Work work) {
   work();
   bool isWait = event.cause != TraceEvent::kNone;
   event.end = isWait ? readTraceClockInOrder() : readTraceClock();
-  tracing->add(event);
+  recording->add(event);
 }
 
 Status CpuStream::transfer(const Transfer &transfer) {
   auto move = [&] { std::memmove(transfer.to, transfer.from, transfer.bytes); };
   if (transfer.lane > 0)
     others[transfer.lane - 1]->copy(transfer);
-  else if (tracing)
+  else if (recording)
     traceWork({.command = transfer.command, .bytes = int64_t(transfer.bytes)},
               move);
   else
@@ -413,7 +416,7 @@ Status CpuStream::exchange(const Exchange &exchange) {
   }
   Status status;
   auto work = [&] { status = exchangeBetween(*ranks, exchange); };
-  if (tracing)
+  if (recording)
     traceWork({.command = exchange.command, .bytes = int64_t(exchange.bytes())},
               work);
   else
@@ -436,7 +439,7 @@ Status CpuStream::await(const Mark &mark) {
   TraceEvent traced = {.command = mark.command, .cause = recorders[mark.event]};
   if (mark.lane > 0)
     others[mark.lane - 1]->wait(event, traced);
-  else if (tracing)
+  else if (recording)
     traceWork(traced, [&] { event.await(event.last()); });
   else
     event.await(event.last());
@@ -446,9 +449,16 @@ Status CpuStream::await(const Mark &mark) {
 Status CpuStream::setTrace(Trace *trace) {
   Status status = wait();
   tracing = trace;
+  recordInto(trace);
+  return status;
+}
+
+/// While lanes have nothing to do.
+void CpuStream::recordInto(Trace *trace) {
+  if (std::exchange(recording, trace) == trace)
+    return;
   for (size_t i = 0; i < others.size(); ++i)
     others[i]->trace(trace, static_cast<uint32_t>(i + 1));
-  return status;
 }
 
 Result<std::unique_ptr<Stream>>

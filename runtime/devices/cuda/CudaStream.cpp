@@ -398,7 +398,7 @@ Timeline *CudaStream::chooseTimeline() {
 /// A run does not begin before the end of the one before.
 Status CudaStream::reportTimeline(Flight &flight) {
   const Timeline *traced = std::exchange(flight.traced, nullptr);
-  if (!tracing || !traced)
+  if (!tracing || tracing->isPaused() || !traced)
     return Status();
   int64_t start = std::max(flight.start, lastEnd);
   Error error = reportUpload(flight, *traced, start);

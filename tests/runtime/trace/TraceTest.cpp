@@ -101,6 +101,15 @@ static void checkRuns(Context &context,
     checkRun(context, reading);
     also(reading);
   }
+  Trace::Reading reading;
+  trace.pause(true);
+  ASSERT_THAT(context.run(), succeeds());
+  trace.take(reading);
+  EXPECT_TRUE(reading.events.empty());
+  trace.pause(false);
+  ASSERT_THAT(context.run(), succeeds());
+  trace.take(reading);
+  checkRun(context, reading);
   ASSERT_THAT(stream.trace(nullptr), succeeds());
   ASSERT_THAT(context.run(), succeeds());
   EXPECT_TRUE(trace.take().events.empty());

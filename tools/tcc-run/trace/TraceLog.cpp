@@ -18,7 +18,7 @@ static bool isReading(const HostSpan &span) {
 }
 
 void TraceLog::begin() {
-  (void)hostTrace.take();
+  hostTrace.take(taken);
   lastEnd = readTraceClock();
 }
 
@@ -33,18 +33,19 @@ size_t TraceLog::countEvents(const TracedUpdate &update) {
 /// update will not be trained on any more.
 void TraceLog::takeSpans(TracedUpdate &update,
                          std::span<const TracedRun> runs) {
-  for (const HostSpan &span : hostTrace.take())
+  hostTrace.take(taken);
+  for (const HostSpan &span : taken)
     (isReading(span) ? readAhead : update.spans).push_back(span);
   int64_t last = -1;
   for (const TracedRun &run : runs)
     last = std::max(last, run.batch);
-  std::vector<HostSpan> later;
-  for (const HostSpan &span : readAhead)
+  std::erase_if(readAhead, [&](const HostSpan &span) {
     if (span.batch > last)
-      later.push_back(span);
-    else if (std::ranges::count(runs, span.batch, &TracedRun::batch))
+      return false;
+    if (std::ranges::count(runs, span.batch, &TracedRun::batch))
       update.spans.push_back(span);
-  readAhead = std::move(later);
+    return true;
+  });
 }
 
 void TraceLog::add(const StepMetrics &metrics,
@@ -57,8 +58,10 @@ void TraceLog::add(const StepMetrics &metrics,
                          .runs = {},
                          .spans = {}};
   lastEnd = update.end;
+  bool isKept = keepsNext();
+  ++count;
   takeSpans(update, runs);
-  if (count++ % stride != 0)
+  if (!isKept)
     return;
   update.runs.reserve(runs.size());
   for (const TracedRun &run : runs)
@@ -92,9 +95,9 @@ void TraceLog::thinOut() {
 }
 
 void TraceLog::end() {
-  std::vector<HostSpan> rest = hostTrace.take();
+  hostTrace.take(taken);
   if (!kept.empty())
-    for (const HostSpan &span : rest)
+    for (const HostSpan &span : taken)
       if (!isReading(span))
         kept.back().spans.push_back(span);
 }

@@ -45,6 +45,9 @@ public:
 
   /// The first update begins.
   void begin();
+  /// Whether the update that begins is kept, unless those before it are too
+  /// many then. What runs of another did is not asked for.
+  bool keepsNext() const { return count % stride == 0; }
   /// One has ended, and the next one begins.
   void add(const runtime::StepMetrics &metrics,
            std::span<const TracedRun> runs);
@@ -67,6 +70,7 @@ private:
   std::vector<TracedUpdate> kept;
   /// Where batches of updates to come were read.
   std::vector<runtime::HostSpan> readAhead;
+  std::vector<runtime::HostSpan> taken; ///< of the update that is added
   int64_t stride = 1;
   int64_t count = 0; ///< updates so far
   size_t events = 0; ///< of those that are kept

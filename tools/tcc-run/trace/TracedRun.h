@@ -8,7 +8,7 @@ namespace tcc::tools {
 
 /// A run of a context, which outlives it, and what its lanes did.
 struct TracedRun {
-  runtime::Context *context;
+  runtime::Context *context = nullptr;
   runtime::Trace::Reading reading;
   int64_t batch = -1; ///< the number of the batch that it took; -1: none
 };
