@@ -20,10 +20,14 @@ static DType operandsOf(const TrainingSession &session) {
   return DType::f32;
 }
 
+Peak::Peak(TrainingSession &session, int cpus)
+    : session(session), cpus(cpus),
+      isMeasurable(session.executable().device().isHost() &&
+                   hasCpuFeature("avx2") && hasCpuFeature("fma")) {}
+
 std::optional<double> Peak::flops() const {
   constexpr double kSeconds = 0.01;
-  if (!session.executable().device().isHost() || !session.hasStepped() ||
-      !hasCpuFeature("avx2") || !hasCpuFeature("fma"))
+  if (!isMeasurable || !session.hasStepped())
     return std::nullopt;
   int threads = std::min(session.lastContext().threads(), cpus);
   if (!measured)

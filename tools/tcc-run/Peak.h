@@ -10,8 +10,7 @@ namespace tcc::tools {
 class Peak {
 public:
   /// The session outlives it, and may keep so many CPUs busy.
-  Peak(runtime::TrainingSession &session, int cpus)
-      : session(session), cpus(cpus) {}
+  Peak(runtime::TrainingSession &session, int cpus);
 
   /// Operations a second of products as the recipe has them, by the threads
   /// that compute, of which no more than CPUs count. The first call after a
@@ -25,6 +24,7 @@ public:
 private:
   runtime::TrainingSession &session;
   int cpus;
+  bool isMeasurable; ///< virtual machines take microseconds to tell features
   mutable std::optional<double> measured;
 };
 
