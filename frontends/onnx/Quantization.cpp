@@ -113,11 +113,20 @@ static void importDequantizeLinear(Node &node) {
   node.setResult(0, node.mul(wide, factor));
 }
 
+namespace {
+
+struct Quantized {
+  Value values, scale, zeroPoint;
+};
+
+} // namespace
+
 /// Scale and zero point from the range of x, widened to hold 0.
-static void importDynamicQuantizeLinear(Node &node) {
-  Value x = node.input(0);
-  if (!x)
-    return;
+static Quantized quantizeByRange(Node &node, Value x) {
+  if (!isa<FloatType>(node.elementType(x))) {
+    node.fail("an input of floats is expected");
+    return {};
+  }
   SmallVector<int64_t> axes;
   for (int64_t axis = 0; axis < node.rank(x); ++axis)
     axes.push_back(axis);
@@ -131,7 +140,16 @@ static void importDynamicQuantizeLinear(Node &node) {
   Type type = IntegerType::get(node.getContext(), 8, IntegerType::Unsigned);
   Value offset = node.div(node.sub(zero, low), scale);
   Value zeroPoint = saturate(node, offset, nullptr, type);
-  node.setResult(0, saturate(node, node.div(x, scale), zeroPoint, type));
+  return {saturate(node, node.div(x, scale), zeroPoint, type), scale,
+          zeroPoint};
+}
+
+static void importDynamicQuantizeLinear(Node &node) {
+  Value x = node.input(0);
+  if (!x)
+    return;
+  auto [values, scale, zeroPoint] = quantizeByRange(node, x);
+  node.setResult(0, values);
   node.setResult(1, scale);
   node.setResult(2, zeroPoint);
 }
@@ -140,14 +158,15 @@ static void importDynamicQuantizeLinear(Node &node) {
 
 /// x - zeroPoint in i32; a vector zero point runs along `axis`, counted from
 /// the end.
-static Value center(Node &node, Value x, int64_t zeroPointInput,
-                    int64_t axisFromEnd) {
+static Value center(Node &node, Value x, Value zeroPoint, int64_t axisFromEnd) {
   if (!x)
     return nullptr;
   Value wide = node.cast(x, getInt32(node));
-  if (!node.hasInput(zeroPointInput))
+  if (!zeroPoint)
     return wide;
-  Value zeroPoint = node.cast(node.input(zeroPointInput), getInt32(node));
+  zeroPoint = node.cast(zeroPoint, getInt32(node));
+  if (!zeroPoint)
+    return nullptr;
   if (node.rank(zeroPoint) == 1) {
     auto count = graph::getConstant(graph::getExtent(zeroPoint, 0));
     SmallVector<int64_t> trailing;
@@ -159,10 +178,50 @@ static Value center(Node &node, Value x, int64_t zeroPointInput,
   return node.sub(wide, zeroPoint);
 }
 
+/// The same with the zero point that an input is, if it is there.
+static Value center(Node &node, Value x, int64_t zeroPointInput,
+                    int64_t axisFromEnd) {
+  bool isShifted = node.hasInput(zeroPointInput);
+  return center(node, x, isShifted ? node.input(zeroPointInput) : nullptr,
+                axisFromEnd);
+}
+
 static void importMatMulInteger(Node &node) {
   Value lhs = center(node, node.input(0), 2, 2);
   Value rhs = center(node, node.input(1), 3, 1);
   node.setResult(0, node.product(lhs, rhs));
+}
+
+/// Sets an integer product as floats, scaled and with a bias if there is one.
+static void setScaledProduct(Node &node, Value product, Value lhsScale,
+                             Value rhsScale, int64_t biasInput) {
+  if (!product || !lhsScale || !rhsScale)
+    return;
+  Value scale = node.mul(lhsScale, rhsScale);
+  if (!scale)
+    return;
+  Value scaled = node.mul(node.cast(product, node.elementType(scale)), scale);
+  if (node.hasInput(biasInput))
+    scaled = node.add(scaled, node.input(biasInput));
+  node.setResult(0, scaled);
+}
+
+/// onnxruntime's MatMulInteger, Cast, Mul and Add in one.
+static void importMatMulIntegerToFloat(Node &node) {
+  Value product = node.product(center(node, node.input(0), 4, 2),
+                               center(node, node.input(1), 5, 1));
+  setScaledProduct(node, product, node.input(2), node.input(3), 6);
+}
+
+/// onnxruntime's DynamicQuantizeLinear with those behind it.
+static void importDynamicQuantizeMatMul(Node &node) {
+  Value x = node.input(0);
+  if (!x)
+    return;
+  auto [values, scale, zeroPoint] = quantizeByRange(node, x);
+  Value product = node.product(center(node, values, zeroPoint, 2),
+                               center(node, node.input(1), 3, 1));
+  setScaledProduct(node, product, scale, node.input(2), 4);
 }
 
 static void importQLinearMatMul(Node &node) {
@@ -228,11 +287,15 @@ static constexpr int64_t last = kLastOpset;
 static const OpRow rows[] = {
     {"ConvInteger", 10, last, importConvInteger},
     {"DequantizeLinear", 10, last, importDequantizeLinear, "", true},
+    {"DequantizeLinear", 1, 1, importDequantizeLinear, kOrtDomain, true},
     {"DynamicQuantizeLinear", 11, last, importDynamicQuantizeLinear},
+    {"DynamicQuantizeMatMul", 1, 1, importDynamicQuantizeMatMul, kOrtDomain},
     {"MatMulInteger", 10, last, importMatMulInteger},
+    {"MatMulIntegerToFloat", 1, 1, importMatMulIntegerToFloat, kOrtDomain},
     {"QLinearConv", 10, last, importQLinearConv},
     {"QLinearMatMul", 10, last, importQLinearMatMul},
     {"QuantizeLinear", 10, last, importQuantizeLinear},
+    {"QuantizeLinear", 1, 1, importQuantizeLinear, kOrtDomain},
 };
 
 ArrayRef<OpRow> getQuantizationOps() { return rows; }

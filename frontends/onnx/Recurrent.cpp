@@ -16,6 +16,7 @@ struct Cell {
   SmallVector<StringRef> defaults; // activations
   SmallVector<int64_t> order;      // of the gates
   RecurrentStep *step;
+  bool isQuantized = false; // its weights, which are [width, gates * hidden]
 };
 
 } // namespace
@@ -34,12 +35,46 @@ static Value getDirectionInput(Node &node, int64_t input, int64_t i) {
   return node.squeeze(node.slice(all, 0, i, 1), {0});
 }
 
+/// Weights of a direction, [gates * hidden, width].
+static Value getWeights(Node &node, const Cell &cell, int64_t input,
+                        int64_t i) {
+  Value weights = getDirectionInput(node, input, i);
+  if (!cell.isQuantized || !weights)
+    return weights;
+  // Scales and zero points are [directions] or [directions, gates * hidden].
+  auto getParameter = [&](int64_t number) -> Value {
+    Value all = node.input(number);
+    if (!all)
+      return nullptr;
+    int64_t rank = node.rank(all);
+    auto count = rank == 1 || rank == 2
+                     ? graph::getConstant(graph::getExtent(all, 0))
+                     : std::nullopt;
+    if (!count || i >= *count)
+      return node.fail("input " + llvm::Twine(number) +
+                       " does not fit the directions");
+    Value own = node.slice(all, 0, i, 1);
+    return rank == 2 ? node.squeeze(own, {0}) : own;
+  };
+  int64_t scaleInput = input == 1 ? 8 : 10;
+  Value scale = getParameter(scaleInput);
+  Value zeroPoint = getParameter(scaleInput + 1);
+  if (!scale || !zeroPoint)
+    return nullptr;
+  Type type = node.elementType(scale);
+  Value wide = node.sub(node.cast(weights, type), node.cast(zeroPoint, type));
+  Value scaled = node.mul(wide, scale);
+  if (!scaled || scaled.getType() != wide.getType() || node.rank(scaled) != 2)
+    return node.fail("scales and zero points do not fit the weights");
+  return node.transpose(scaled, {1, 0});
+}
+
 static std::optional<Recurrence> readDirection(Node &node, const Cell &cell,
                                                int64_t i, AffineExpr batch,
                                                bool isBatchFirst) {
   Recurrence direction;
-  direction.inputWeights = getDirectionInput(node, 1, i);
-  direction.recurrentWeights = getDirectionInput(node, 2, i);
+  direction.inputWeights = getWeights(node, cell, 1, i);
+  direction.recurrentWeights = getWeights(node, cell, 2, i);
   Value bias = getDirectionInput(node, 3, i);
   if (node.hasFailed() || !direction.inputWeights ||
       !direction.recurrentWeights)
@@ -146,6 +181,16 @@ static void importLstm(Node &node) {
   importRecurrent(node,
                   {4, 2, {"Sigmoid", "Tanh", "Tanh"}, {0, 2, 3, 1}, stepLstm});
 }
+/// onnxruntime's, which quantizes its steps' operands by their range to be
+/// faster; here they stay as they are.
+static void importDynamicQuantizeLstm(Node &node) {
+  importRecurrent(node, {4,
+                         2,
+                         {"Sigmoid", "Tanh", "Tanh"},
+                         {0, 2, 3, 1},
+                         stepLstm,
+                         /*isQuantized=*/true});
+}
 static void importGru(Node &node) {
   importRecurrent(node, {3, 1, {"Sigmoid", "Tanh"}, {0, 1, 2}, stepGru});
 }
@@ -155,6 +200,7 @@ static void importRnn(Node &node) {
 
 static constexpr int64_t last = kLastOpset;
 static const OpRow rows[] = {
+    {"DynamicQuantizeLSTM", 1, 1, importDynamicQuantizeLstm, kOrtDomain},
     {"GRU", 7, last, importGru},
     {"LSTM", 7, last, importLstm},
     {"RNN", 7, last, importRnn},
