@@ -206,11 +206,18 @@ static void setScaledProduct(Node &node, Value product, Value lhsScale,
   node.setResult(0, scaled);
 }
 
-/// onnxruntime's MatMulInteger, Cast, Mul and Add in one.
+/// onnxruntime's MatMulInteger, Cast, Mul and Add in one. Like there A has one
+/// scale.
 static void importMatMulIntegerToFloat(Node &node) {
+  Value lhsScale = node.input(2);
+  if (!lhsScale)
+    return;
+  for (AffineExpr extent : graph::getExtents(lhsScale))
+    if (graph::getConstant(extent) != 1)
+      return (void)node.unsupported("a scale for each row or column of A");
   Value product = node.product(center(node, node.input(0), 4, 2),
                                center(node, node.input(1), 5, 1));
-  setScaledProduct(node, product, node.input(2), node.input(3), 6);
+  setScaledProduct(node, product, lhsScale, node.input(3), 6);
 }
 
 /// onnxruntime's DynamicQuantizeLinear with those behind it.

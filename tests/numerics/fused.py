@@ -1,7 +1,7 @@
-"""The rows of operators that onnxruntime's graph optimiser writes.
+"""The rows of operators that onnxruntime's graph optimiser and quantiser write.
 
 They are of its domain com.microsoft. The reference is ONNX Runtime, or a formula
-where its CPU has no kernel of the operator.
+where its CPU has no kernel of the operator, or one that quantizes more.
 """
 
 import math

@@ -88,7 +88,7 @@ private:
   const Ranks &ranks;
   std::optional<runtime::Trace> trace; ///< outlives the session
   std::unique_ptr<TraceLog> traceLog;  ///< likewise; null without --trace
-  bool mayPauseTrace = false; ///< only the log reads it, and one update's runs
+  bool mayPauseTrace = false;          ///< in updates that the log leaves out
   std::unique_ptr<runtime::TrainingSession> session;
   Checkpoints checkpoints; ///< of the session
   std::optional<Batches> batches;

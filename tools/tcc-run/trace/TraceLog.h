@@ -45,8 +45,7 @@ public:
 
   /// The first update begins.
   void begin();
-  /// Whether the update that begins is kept, unless those before it are too
-  /// many then. What runs of another did is not asked for.
+  /// Whether `add` looks at the runs of the update that begins: it may be kept.
   bool keepsNext() const { return count % stride == 0; }
   /// One has ended, and the next one begins.
   void add(const runtime::StepMetrics &metrics,
