@@ -62,6 +62,9 @@ REASONS = {
         "SimplifiedLayerNormalization", "SkipLayerNormalization",
         "SkipSimplifiedLayerNormalization",
     ),
+    "products of integers, written by onnxruntime's quantization": (
+        "DynamicQuantizeLSTM", "DynamicQuantizeMatMul", "MatMulIntegerToFloat",
+    ),
     "imported as `ScatterElements`": ("Scatter",),
     "imported as `Resize`": ("Upsample",),
 }  # fmt: skip
