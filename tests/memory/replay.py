@@ -79,9 +79,33 @@ def find_misplaced(kernel):
     return None
 
 
-def count_elements(text, bound):
+def fold(results, values):
+    """The numbers that a map's results are where its symbols have the values."""
+    symbols = {f"s{i}": value for i, value in enumerate(values)}
+    return [
+        eval(result.replace("floordiv", "//").replace("mod", "%"), {}, symbols)
+        for result in results.split(", ")
+    ]
+
+
+def bind(text, values):
+    """An op's text in a kernel of several sizes as one of these sizes has it."""
+
+    def bind_type(found):
+        extents = "".join(f"{extent}x" for extent in fold(found[2], values))
+        return f"tensor<{extents}{found[1]}>"
+
+    def bind_map(found):
+        return f"-> ({', '.join(map(str, fold(found[1], values)))})"
+
+    any_map = r"affine_map<\(\)\[[^]]*\] -> \((.*?)\)>"
+    text = re.sub(rf"tensor<(?:[0-9?]+x)*(\w+), {any_map}>", bind_type, text)
+    return re.sub(any_map, bind_map, text)
+
+
+def count_elements(text):
     """An op's text with numbers of elements for shapes, if its tensors have one shape or one
-    element: in a kernel for any number of elements, `bound`, it has no other."""
+    element: in a kernel for any number of elements it has no other."""
     shapes = {found for found in re.findall(r"tensor<([0-9?x]*)[a-z]", text) if found.strip("1x")}
     if len(shapes) > 1:
         return text
@@ -90,13 +114,12 @@ def count_elements(text, bound):
         extents = [int(extent) for extent in found[1].split("x") if extent]
         return f"{math.prod(extents)} {found[2]}"
 
-    if bound is not None:
-        text = re.sub(r"tensor<\?x(\w+), affine_map<.*?\(s0\)>>", rf"{bound} \1", text)
     return re.sub(r"tensor<((?:\d+x)*)([a-z]\w*)>", count, text)
 
 
-def compute(kernel, inputs, bound):
-    """The terms of a kernel's results. Reshapes move nothing."""
+def compute(kernel, inputs, sizes):
+    """The terms of a kernel's results. `sizes` are those of a kernel that is for several.
+    Reshapes move nothing."""
     values, arguments, is_inside = {}, [], False
     for line in kernel.lines:
         names = re.findall(r"%[\w#]+", line)
@@ -118,7 +141,7 @@ def compute(kernel, inputs, bound):
             if text.startswith("graph.reshape"):
                 value = values[operands[0]]
             else:
-                text = count_elements(text, bound)
+                text = count_elements(bind(text, sizes))
                 value = term(re.sub(r"%\w+(?:#\d+)?", lambda m: values[m[0]], text))
             name, _, count = results.partition(":")
             values[name] = value
@@ -317,10 +340,13 @@ class Walk:
                     self.fail(f"{result} is written over {other}")
         values = tuple(self.read(name) for name in inputs)
         binding = re.search(r"bindings = (#map\d*)", line)
-        bound = binding and int(re.search(r"-> \((\d+)\)", self.program.maps[binding[1]])[1])
-        key = (found[1], bound, values)
+        sizes = ()
+        if binding:
+            constants = re.search(r"\(\) -> \(([\d, ]+)\)", self.program.maps[binding[1]])[1]
+            sizes = tuple(map(int, constants.split(", ")))
+        key = (found[1], sizes, values)
         if key not in self.computed:
-            self.computed[key] = compute(kernel, values, bound)
+            self.computed[key] = compute(kernel, values, sizes)
         for name, value in zip(outputs, self.computed[key]):
             self.write(name, value)
 
