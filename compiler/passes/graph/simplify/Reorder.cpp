@@ -144,27 +144,32 @@ struct RegroupedSlice {
   SmallVector<AffineExpr> starts;
   SmallVector<int64_t> steps;
 
-  explicit RegroupedSlice(ReshapeOp op)
-      : extents(getExtents(op.getResult())),
-        starts(extents.size(), getAffineConstantExpr(0, op.getContext())),
+  RegroupedSlice(Extents to, MLIRContext *context)
+      : extents(std::move(to)),
+        starts(extents.size(), getAffineConstantExpr(0, context)),
         steps(extents.size(), 1) {}
   bool add(SliceOp op, const AxisGroup &group);
 };
 
+/// Whether the slice leaves out some of an axis' elements.
+bool isCut(SliceOp op, size_t axis) {
+  return !isEqual(getExtent(op.getX(), axis), getExtent(op, axis)) ||
+         getConstant(op.getStarts().getResult(axis)) != 0 ||
+         op.getSteps()[axis] != 1;
+}
+
 /// Takes over what `op` cuts of the axes of `group`; false if the reshape tears
 /// it apart: only one axis may be cut, into whole parts where it is split.
 bool RegroupedSlice::add(SliceOp op, const AxisGroup &group) {
-  Extents from = getExtents(op.getX()), to = getExtents(op.getResult());
+  Extents from = getExtents(op.getX());
   ArrayRef<AffineExpr> allStarts = op.getStarts().getResults();
   std::optional<size_t> cut;
   for (size_t axis = group.fromBegin; axis < group.fromEnd; ++axis) {
-    bool isWhole = isEqual(from[axis], to[axis]) &&
-                   getConstant(allStarts[axis]) == 0 &&
-                   op.getSteps()[axis] == 1;
-    if (!isWhole && cut)
+    if (!isCut(op, axis))
+      continue;
+    if (cut)
       return false;
-    if (!isWhole)
-      cut = axis;
+    cut = axis;
   }
   if (!cut)
     return true;
@@ -192,8 +197,29 @@ bool RegroupedSlice::add(SliceOp op, const AxisGroup &group) {
   return true;
 }
 
+/// The extents `to` that a reshape gives a slice. Where it joins axes of which
+/// the slice took one index to others behind them, those extents without axes
+/// of 1 but for such ones.
+Extents keepCutAxes(SliceOp op, ArrayRef<AffineExpr> to) {
+  Extents from = getExtents(op.getResult()), kept;
+  bool joinsCut = false;
+  for (const AxisGroup &group : groupAxes(from, to)) {
+    for (size_t axis = group.fromBegin; axis + 1 < group.fromEnd; ++axis) {
+      if (getConstant(from[axis]) != 1 || !isCut(op, axis))
+        break;
+      kept.push_back(from[axis]);
+      joinsCut = true;
+    }
+    for (size_t axis = group.toBegin; axis < group.toEnd; ++axis)
+      if (getConstant(to[axis]) != 1)
+        kept.push_back(to[axis]);
+  }
+  return joinsCut ? kept : llvm::to_vector(to);
+}
+
 /// reshape(slice(x)) = slice(reshape(x)): a reshape of what a kernel makes
-/// costs nothing, and the slice meets what reads it.
+/// costs nothing, and the slice meets what reads it. A reshape that drops an
+/// axis besides, of which the slice took one index, leaves that behind it.
 struct ReshapeBeforeSlice : OpRewritePattern<ReshapeOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ReshapeOp op,
@@ -201,17 +227,23 @@ struct ReshapeBeforeSlice : OpRewritePattern<ReshapeOp> {
     auto slice = getSingleUse<SliceOp>(op.getX());
     if (!slice)
       return rewriter.notifyMatchFailure(op, "not of a slice");
-    RegroupedSlice regrouped(op);
-    for (const AxisGroup &group :
-         groupAxes(getExtents(op.getX()), getExtents(op.getResult())))
+    Extents kept = keepCutAxes(slice, getExtents(op.getResult()));
+    Type elementType = op.getType().getElementType();
+    RankedTensorType type = makeTensorType(kept, elementType);
+    if (type == slice.getType())
+      return rewriter.notifyMatchFailure(op, "only drops axes");
+    RegroupedSlice regrouped(kept, op.getContext());
+    for (const AxisGroup &group : groupAxes(getExtents(op.getX()), kept))
       if (!regrouped.add(slice, group))
         return rewriter.notifyMatchFailure(op, "tears the slice apart");
-    Type type =
-        makeTensorType(regrouped.extents, op.getType().getElementType());
-    Value x = rewriter.create<ReshapeOp>(op.getLoc(), type, slice.getX());
-    rewriter.replaceOpWithNewOp<SliceOp>(
-        op, op.getType(), x, makeSizeMap(regrouped.starts, op.getContext()),
+    Value x = rewriter.create<ReshapeOp>(
+        op.getLoc(), makeTensorType(regrouped.extents, elementType),
+        slice.getX());
+    Value part = rewriter.create<SliceOp>(
+        op.getLoc(), type, x, makeSizeMap(regrouped.starts, op.getContext()),
         regrouped.steps);
+    rewriter.replaceOp(op,
+                       reshapeTo(rewriter, op.getLoc(), part, op.getType()));
     return success();
   }
 };

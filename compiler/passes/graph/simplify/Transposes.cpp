@@ -28,6 +28,40 @@ struct TransposeToReshape : OpRewritePattern<TransposeOp> {
   }
 };
 
+/// transpose(reshape(x)) of a reshape that only moves unit axes = transpose(x)
+struct TransposeOfMovedUnits : OpRewritePattern<TransposeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(TransposeOp op,
+                                PatternRewriter &rewriter) const override {
+    auto reshape = op.getX().getDefiningOp<ReshapeOp>();
+    if (!reshape ||
+        reshape.getX().getType().getRank() != op.getType().getRank())
+      return rewriter.notifyMatchFailure(op, "not of a reshape to this rank");
+    Extents from = getExtents(reshape.getX()), to = getExtents(reshape);
+    // The axes of x in the order of those of the reshape, units apart.
+    SmallVector<int64_t> sources(from.size());
+    SmallVector<int64_t> fromAxes[2], toAxes[2];
+    for (size_t axis = 0; axis < from.size(); ++axis) {
+      fromAxes[getConstant(from[axis]) == 1].push_back(axis);
+      toAxes[getConstant(to[axis]) == 1].push_back(axis);
+    }
+    for (auto [sourceAxes, axes] : llvm::zip(fromAxes, toAxes)) {
+      if (sourceAxes.size() != axes.size())
+        return rewriter.notifyMatchFailure(op, "regroups elements");
+      for (auto [source, axis] : llvm::zip(sourceAxes, axes)) {
+        if (!isEqual(from[source], to[axis]))
+          return rewriter.notifyMatchFailure(op, "regroups elements");
+        sources[axis] = source;
+      }
+    }
+    auto permutation = llvm::map_to_vector(
+        op.getPermutation(), [&](int64_t axis) { return sources[axis]; });
+    rewriter.replaceOpWithNewOp<TransposeOp>(op, op.getType(), reshape.getX(),
+                                             permutation);
+    return success();
+  }
+};
+
 /// `x` transposed by `permutation`, if that needs no transpose: x is a
 /// transpose back, a splat, or a broadcast of a tensor with one axis. Null if
 /// it does.
@@ -257,9 +291,10 @@ struct ReduceTransposed : OpRewritePattern<ReduceOp> {
 } // namespace
 
 void addTransposePatterns(RewritePatternSet &patterns) {
-  patterns.add<TransposeToReshape, CancelTransposesAround, TransposeInMatmul,
-               BroadcastWithoutLeadingAxes, BroadcastToReshape, ReduceUnitAxes,
-               ReduceTransposed>(patterns.getContext());
+  patterns
+      .add<TransposeToReshape, TransposeOfMovedUnits, CancelTransposesAround,
+           TransposeInMatmul, BroadcastWithoutLeadingAxes, BroadcastToReshape,
+           ReduceUnitAxes, ReduceTransposed>(patterns.getContext());
 }
 
 } // namespace tcc
