@@ -19,6 +19,12 @@ Value Emitter::unsupported(const llvm::Twine &what) {
   return fail(what + " is not supported");
 }
 
+Value Emitter::failAs(const Emitter &other) {
+  if (!failed)
+    unsupportedFeature = other.unsupportedFeature;
+  return fail(other.message);
+}
+
 bool Emitter::checkSize(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor)

@@ -32,6 +32,8 @@ public:
   mlir::Value fail(const llvm::Twine &message);
   /// The same for what tcc lacks.
   mlir::Value unsupported(const llvm::Twine &what);
+  /// Fails as another did.
+  mlir::Value failAs(const Emitter &other);
   bool hasFailed() const { return failed; }
   bool isUnsupported() const { return unsupportedFeature; }
   const std::string &getMessage() const { return message; }

@@ -195,6 +195,7 @@ static const OpRow rows[] = {
     {"Attention", 23, last, importAttention},
     {"FlexAttention", 1, 1, importFlexAttention, "ai.onnx.preview"},
     {"MultiHeadAttention", 1, 1, importMultiHeadAttention, kOrtDomain},
+    {"QAttention", 1, 1, importQuantizedAttention, kOrtDomain},
 };
 
 ArrayRef<OpRow> getAttentionOps() { return rows; }

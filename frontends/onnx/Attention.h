@@ -21,8 +21,9 @@ mlir::Value joinHeads(Node &node, mlir::Value x);
 /// be null.
 mlir::Value appendTo(Node &node, mlir::Value past, mlir::Value x);
 
-/// The operators of onnxruntime, Attention and MultiHeadAttention.
+/// The operators of onnxruntime, Attention, QAttention and MultiHeadAttention.
 void importPackedAttention(Node &node);
+void importQuantizedAttention(Node &node);
 void importMultiHeadAttention(Node &node);
 
 } // namespace tcc::onnx_import

@@ -1,6 +1,7 @@
 //===- FusedAttention.cpp - Attention as onnxruntime fuses it -------------===//
 
 #include "frontends/onnx/Attention.h"
+#include "frontends/onnx/Quantization.h"
 
 #include <cmath>
 #include <limits>
@@ -12,7 +13,8 @@ namespace tcc::onnx_import {
 
 /// What both operators have beside query, key and value.
 struct Surroundings {
-  int64_t mask, bias; ///< numbers of the inputs, which may be absent
+  int64_t mask;                ///< number of the input, which may be absent
+  std::optional<int64_t> bias; ///< of the input too; none for no such operand
   /// The parts of earlier calls, [batch, heads, length, features]; may be null.
   Value pastKey, pastValue;
 };
@@ -81,8 +83,8 @@ static void setFusedBias(Node &node, Attention &attention,
         node.select(readShown(node, attention, around.mask),
                     node.constant(0, type), node.constant(hidden, type));
   }
-  if (node.hasInput(around.bias)) {
-    Value given = node.input(around.bias);
+  if (around.bias && node.hasInput(*around.bias)) {
+    Value given = node.input(*around.bias);
     if (given && node.rank(given) != 4)
       return (void)node.fail("an attention_bias of rank 4 is expected");
     attention.bias = attention.bias ? node.add(attention.bias, given) : given;
@@ -146,9 +148,9 @@ static SmallVector<int64_t> readHiddenSizes(Node &node, int64_t total) {
   return {};
 }
 
-/// Part `i` of the input `past`, [2, batch, heads, length, features].
-static Value readPast(Node &node, int64_t i) {
-  Value past = node.hasInput(4) ? node.input(4) : nullptr;
+/// Part `i` of input `input`, the past [2, batch, heads, length, features].
+static Value readPast(Node &node, int64_t input, int64_t i) {
+  Value past = node.hasInput(input) ? node.input(input) : nullptr;
   if (past && (node.rank(past) != 5 ||
                graph::getConstant(graph::getExtent(past, 0)) != 2))
     return node.fail("a past of [2, batch, heads, length, features] is "
@@ -156,30 +158,33 @@ static Value readPast(Node &node, int64_t i) {
   return past ? node.squeeze(node.slice(past, 0, i, 1), {0}) : nullptr;
 }
 
-void importPackedAttention(Node &node) {
-  if (!refuseInput(node, 6, "past_sequence_length"))
-    return;
+/// The number of columns of the weights, of which input and bias must be.
+static std::optional<int64_t> countColumns(Node &node, Value bias) {
+  Value x = node.input(0), weights = node.input(1);
+  if (!x || !weights)
+    return std::nullopt;
+  std::optional<int64_t> total;
+  if (node.rank(x) != 3 || node.rank(weights) != 2)
+    node.fail("an input of rank 3 and weights of rank 2 are expected");
+  else if (!(total = graph::getConstant(graph::getExtent(weights, 1))))
+    node.unsupported("weights of dynamic shape");
+  else if (bias && (node.rank(bias) != 1 ||
+                    graph::getConstant(graph::getExtent(bias, 0)) != *total))
+    node.fail("a bias of the " + llvm::Twine(*total) +
+              " columns of the weights is expected");
+  return node.hasFailed() ? std::nullopt : total;
+}
+
+/// Sets the results from `packed`, the features of query, key and value side by
+/// side.
+static void setPackedResults(Node &node, Value packed, Surroundings around,
+                             int64_t pastInput) {
   for (StringRef name : {"do_rotary", "past_present_share_buffer"})
     if (node.intAttr(name, 0) != 0)
       return (void)node.unsupported("attribute '" + name + "'");
-  Value x = node.input(0), weights = node.input(1);
-  if (!x || !weights)
+  if (!packed)
     return;
-  if (node.rank(x) != 3 || node.rank(weights) != 2)
-    return (void)node.fail("an input of rank 3 and weights of rank 2 are "
-                           "expected");
-  auto total = graph::getConstant(graph::getExtent(weights, 1));
-  if (!total)
-    return (void)node.unsupported("weights of dynamic shape");
-  Value packed = node.product(x, weights);
-  if (node.hasInput(2)) {
-    Value bias = node.input(2);
-    if (bias && (node.rank(bias) != 1 ||
-                 graph::getConstant(graph::getExtent(bias, 0)) != *total))
-      return (void)node.fail("a bias of the " + llvm::Twine(*total) +
-                             " columns of the weights is expected");
-    packed = node.add(packed, bias);
-  }
+  auto total = graph::getConstant(graph::getExtent(packed, 2));
   SmallVector<int64_t> sizes = readHiddenSizes(node, *total);
   if (sizes.empty())
     return;
@@ -190,12 +195,40 @@ void importPackedAttention(Node &node) {
     *part = splitHeads(node, node.slice(packed, 2, start, size), heads);
     start += size;
   }
-  Surroundings around = {3, 5, readPast(node, 0), readPast(node, 1)};
+  around.pastKey = readPast(node, pastInput, 0);
+  around.pastValue = readPast(node, pastInput, 1);
   node.setResult(0, emitFused(node, attention, around));
   if (node.hasOutput(1))
     node.setResult(1, node.concat({node.unsqueeze(attention.key, {0}),
                                    node.unsqueeze(attention.value, {0})},
                                   0));
+}
+
+void importPackedAttention(Node &node) {
+  if (!refuseInput(node, 6, "past_sequence_length"))
+    return;
+  Value bias = node.hasInput(2) ? node.input(2) : nullptr;
+  if (!countColumns(node, bias))
+    return;
+  Value packed = node.product(node.input(0), node.input(1));
+  if (bias)
+    packed = node.add(packed, bias);
+  setPackedResults(node, packed, {3, 5, nullptr, nullptr}, 4);
+}
+
+/// The same of integers: input and weights, whose scale and zero point may be
+/// one a column.
+void importQuantizedAttention(Node &node) {
+  Value bias = node.input(2);
+  if (!bias || !countColumns(node, bias))
+    return;
+  Value product =
+      node.product(center(node, node.input(0), readZeroPoint(node, 6), 2),
+                   center(node, node.input(1), readZeroPoint(node, 7), 1));
+  Value packed =
+      scaleProduct(node, product, readScalar(node, 3), node.input(4));
+  setPackedResults(node, packed ? node.add(packed, bias) : nullptr,
+                   {5, std::nullopt, nullptr, nullptr}, 8);
 }
 
 // --- MultiHeadAttention ------------------------------------------------------

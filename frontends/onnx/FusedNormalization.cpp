@@ -2,6 +2,7 @@
 
 #include "frontends/onnx/Normalization.h"
 #include "frontends/onnx/Ops.h"
+#include "frontends/onnx/Quantization.h"
 
 using namespace mlir;
 
@@ -62,13 +63,50 @@ static void importSkipRmsNormalization(Node &node) {
 
 // --- Embeddings --------------------------------------------------------------
 
-/// The embeddings of positions, [batch, length, features]; without
-/// position_ids those from 0 on, [length, features].
-static Value embedPositions(Node &node, AffineExpr length) {
-  Value table = node.input(3);
-  if (node.hasInput(8))
-    return node.gather(table, node.input(8), 0);
-  return node.slice(table, 0, node.getSizes().constant(0), length);
+namespace {
+
+/// Input numbers of a scale and a zero point.
+struct ParameterInputs {
+  int64_t scale, zeroPoint;
+};
+
+/// Where an operator has what its embeddings are made of, from input 2 on
+/// tables of words, positions and segments, the norm's scale and shift.
+struct EmbeddingInputs {
+  /// Numbers of the positions, and of the parameters of inputs 2 to 6.
+  std::optional<int64_t> positions;
+  std::optional<ParameterInputs> first;
+};
+
+} // namespace
+
+/// x, which is input `input` or rows of it, as floats.
+static Value readFloats(Node &node, const EmbeddingInputs &inputs,
+                        int64_t input, Value x) {
+  if (!inputs.first)
+    return x;
+  int64_t i = input - 2;
+  Value scale = readScalar(node, inputs.first->scale + i);
+  Value zeroPoint = readScalar(node, inputs.first->zeroPoint + i);
+  return node.hasFailed() ? nullptr : dequantize(node, {x, scale, zeroPoint});
+}
+
+/// The rows of table `input` that the ids choose.
+static Value embed(Node &node, const EmbeddingInputs &inputs, int64_t input,
+                   Value ids) {
+  return readFloats(node, inputs, input,
+                    node.gather(node.input(input), ids, 0));
+}
+
+/// The embeddings of positions, [batch, length, features]; without positions
+/// those from 0 on, [length, features].
+static Value embedPositions(Node &node, const EmbeddingInputs &inputs,
+                            AffineExpr length) {
+  if (inputs.positions && node.hasInput(*inputs.positions))
+    return embed(node, inputs, 3, node.input(*inputs.positions));
+  Value rows =
+      node.slice(node.input(3), 0, node.getSizes().constant(0), length);
+  return readFloats(node, inputs, 3, rows);
 }
 
 /// The number of elements of each row of the mask that are 1; 0 without one.
@@ -85,19 +123,20 @@ static Value countMask(Node &node, AffineExpr batch) {
                      false);
 }
 
-static void importEmbedLayerNormalization(Node &node) {
+static void importEmbeddings(Node &node, const EmbeddingInputs &inputs) {
   Value ids = node.input(0), words = node.input(2);
-  Value scale = node.input(5), shift = node.input(6);
+  Value scale = readFloats(node, inputs, 5, node.input(5));
+  Value shift = readFloats(node, inputs, 6, node.input(6));
   if (!ids || !words || node.hasFailed())
     return;
   if (node.rank(ids) != 2 || node.rank(words) != 2 || node.inputRank(3) != 2)
     return (void)node.fail("ids and tables of rank 2 are expected");
   if (node.hasInput(1) != node.hasInput(4))
     return (void)node.fail("segment_ids goes with segment_embedding");
-  Value sum = node.add(node.gather(words, ids, 0),
-                       embedPositions(node, graph::getExtent(ids, 1)));
+  Value sum = node.add(embed(node, inputs, 2, ids),
+                       embedPositions(node, inputs, graph::getExtent(ids, 1)));
   if (node.hasInput(1))
-    sum = node.add(sum, node.gather(node.input(4), node.input(1), 0));
+    sum = node.add(sum, embed(node, inputs, 4, node.input(1)));
   graph::Extents extents = node.extents(ids);
   extents.push_back(graph::getExtent(words, 1));
   if (sum && node.extents(sum) != extents)
@@ -111,8 +150,18 @@ static void importEmbedLayerNormalization(Node &node) {
   node.setResult(2, sum);
 }
 
+static void importEmbedLayerNormalization(Node &node) {
+  importEmbeddings(node, {8, std::nullopt});
+}
+
+static void importQEmbedLayerNormalization(Node &node) {
+  importEmbeddings(node, {std::nullopt, ParameterInputs{8, 13}});
+}
+
 static const OpRow rows[] = {
     {"EmbedLayerNormalization", 1, 1, importEmbedLayerNormalization,
+     kOrtDomain},
+    {"QEmbedLayerNormalization", 1, 1, importQEmbedLayerNormalization,
      kOrtDomain},
     {"SkipLayerNormalization", 1, 1, importSkipLayerNormalization, kOrtDomain},
     {"SkipSimplifiedLayerNormalization", 1, 1, importSkipRmsNormalization,

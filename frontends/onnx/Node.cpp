@@ -1,6 +1,7 @@
 #include "frontends/onnx/Node.h"
 
 #include "frontends/onnx/GraphImporter.h"
+#include "frontends/onnx/Ops.h"
 
 using namespace mlir;
 using onnx::AttributeProto;
@@ -206,6 +207,23 @@ SmallVector<int64_t> Node::axes(ArrayRef<int64_t> axes, int64_t rank) {
   return result;
 }
 
+Value Node::apply(StringRef op, int64_t opVersion, ArrayRef<Value> operands) {
+  if (hasFailed() || llvm::is_contained(operands, nullptr))
+    return nullptr;
+  const OpRow *row = findOp("", op, opVersion);
+  if (!row)
+    return unsupported(op + " of version " + llvm::Twine(opVersion));
+  SmallVector<Tensor *> tensors;
+  for (Value operand : operands)
+    tensors.push_back(makeTensor(operand));
+  Node inner(importer, proto, attributes, opVersion, tensors, getLoc());
+  row->import(inner);
+  if (inner.hasFailed())
+    return failAs(inner);
+  Tensor *result = inner.results.empty() ? nullptr : inner.results.front();
+  return result ? importer.materialize(*result) : fail("an output is expected");
+}
+
 // --- Results -----------------------------------------------------------------
 
 bool Node::hasOutput(int64_t i) const {
@@ -217,13 +235,16 @@ void Node::setTensor(int64_t i, Tensor *tensor) {
     results[i] = tensor;
 }
 
-void Node::setResult(int64_t i, Value value) {
-  if (!value)
-    return;
+Tensor *Node::makeTensor(Value value) {
   Tensor tensor;
   tensor.type = cast<RankedTensorType>(value.getType());
   tensor.value = value;
-  setTensor(i, importer.getPool().make(std::move(tensor)));
+  return importer.getPool().make(std::move(tensor));
+}
+
+void Node::setResult(int64_t i, Value value) {
+  if (value)
+    setTensor(i, makeTensor(value));
 }
 
 void Node::setContent(int64_t i, RankedTensorType type, Content content) {

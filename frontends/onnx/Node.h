@@ -73,6 +73,11 @@ public:
   int64_t axis(int64_t axis, int64_t rank);
   llvm::SmallVector<int64_t> axes(llvm::ArrayRef<int64_t> axes, int64_t rank);
 
+  /// The first result of another operator of ONNX's own domain, which has this
+  /// node's attributes; its failure is this node's. Null where an operand is.
+  mlir::Value apply(llvm::StringRef op, int64_t version,
+                    llvm::ArrayRef<mlir::Value> operands);
+
   // --- Results ---------------------------------------------------------------
   int64_t getNumOutputs() const { return proto.output_size(); }
   bool hasOutput(int64_t i) const;
@@ -82,6 +87,8 @@ public:
   llvm::ArrayRef<Tensor *> getResults() const { return results; }
 
 private:
+  Tensor *makeTensor(mlir::Value value);
+
   GraphImporter &importer;
   const onnx::NodeProto &proto;
   AttributeMap attributes;

@@ -21,7 +21,8 @@ const OpRow *findOp(llvm::StringRef domain, llvm::StringRef name,
       getRandomOps(),        getControlOps(),      getSequenceOps(),
       getRecurrentOps(),     getQuantizationOps(), getLossOps(),
       getSignalOps(),        getSamplingOps(),     getRegionOps(),
-      getAttentionOps(),     getDecodingOps(),     getFusedNormalizationOps()};
+      getAttentionOps(),     getDecodingOps(),     getFusedNormalizationOps(),
+      getQuantizedFormOps()};
   for (llvm::ArrayRef<OpRow> rows : families)
     if (const OpRow *row = findIn(rows, domain, name, version))
       return row;

@@ -51,6 +51,7 @@ llvm::ArrayRef<OpRow> getControlOps();
 llvm::ArrayRef<OpRow> getSequenceOps();
 llvm::ArrayRef<OpRow> getRecurrentOps();
 llvm::ArrayRef<OpRow> getQuantizationOps();
+llvm::ArrayRef<OpRow> getQuantizedFormOps();
 llvm::ArrayRef<OpRow> getLossOps();
 llvm::ArrayRef<OpRow> getSignalOps();
 llvm::ArrayRef<OpRow> getSamplingOps();

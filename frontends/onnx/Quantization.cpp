@@ -1,5 +1,6 @@
+#include "frontends/onnx/Quantization.h"
+
 #include "frontends/onnx/Literals.h"
-#include "frontends/onnx/Node.h"
 #include "frontends/onnx/Ops.h"
 #include "frontends/onnx/Window.h"
 
@@ -20,8 +21,7 @@ static std::pair<double, double> getLimits(Type type) {
   return {-std::ldexp(1.0, width - 1), std::ldexp(1.0, width - 1) - 1};
 }
 
-/// round(x) + zeroPoint, clamped to `type`.
-static Value saturate(Node &node, Value x, Value zeroPoint, Type type) {
+Value saturate(Node &node, Value x, Value zeroPoint, Type type) {
   if (!x)
     return nullptr;
   if (!isa<IntegerType>(type))
@@ -100,29 +100,29 @@ static void importQuantizeLinear(Node &node) {
   node.setResult(0, saturate(node, ratio, shift, type));
 }
 
+Value dequantize(Node &node, const Quantized &x) {
+  if (!x.values || !x.scale)
+    return nullptr;
+  Type type = node.elementType(x.scale);
+  Value wide = node.cast(x.values, type);
+  if (x.zeroPoint)
+    wide = node.sub(wide, node.cast(x.zeroPoint, type));
+  return node.mul(wide, x.scale);
+}
+
 static void importDequantizeLinear(Node &node) {
   Value x = node.input(0), scale = node.input(1);
   if (!x || !scale)
     return;
   Type type = readType(node, "output_dtype", node.elementType(scale));
-  Value wide = node.cast(x, type);
-  if (node.hasInput(2))
-    wide = node.sub(wide,
-                    node.cast(spreadParameter(node, node.input(2), x), type));
   Value factor = node.cast(spreadParameter(node, scale, x), type);
-  node.setResult(0, node.mul(wide, factor));
+  Value zeroPoint = readZeroPoint(node, 2);
+  if (zeroPoint)
+    zeroPoint = spreadParameter(node, zeroPoint, x);
+  node.setResult(0, dequantize(node, {x, factor, zeroPoint}));
 }
 
-namespace {
-
-struct Quantized {
-  Value values, scale, zeroPoint;
-};
-
-} // namespace
-
-/// Scale and zero point from the range of x, widened to hold 0.
-static Quantized quantizeByRange(Node &node, Value x) {
+Quantized quantizeByRange(Node &node, Value x) {
   if (!isa<FloatType>(node.elementType(x))) {
     node.fail("an input of floats is expected");
     return {};
@@ -154,11 +154,27 @@ static void importDynamicQuantizeLinear(Node &node) {
   node.setResult(2, zeroPoint);
 }
 
+Value readZeroPoint(Node &node, int64_t input) {
+  return node.hasInput(input) ? node.input(input) : nullptr;
+}
+
+Value readScalar(Node &node, int64_t input) {
+  Value parameter = node.input(input);
+  if (!parameter)
+    return nullptr;
+  for (AffineExpr extent : graph::getExtents(parameter))
+    if (graph::getConstant(extent) != 1)
+      return node.unsupported("a scale or zero point of more than one element");
+  return node.reshape(parameter, {});
+}
+
+Value readScalarZeroPoint(Node &node, int64_t input) {
+  return node.hasInput(input) ? readScalar(node, input) : nullptr;
+}
+
 // --- Integer products --------------------------------------------------------
 
-/// x - zeroPoint in i32; a vector zero point runs along `axis`, counted from
-/// the end.
-static Value center(Node &node, Value x, Value zeroPoint, int64_t axisFromEnd) {
+Value center(Node &node, Value x, Value zeroPoint, int64_t axisFromEnd) {
   if (!x)
     return nullptr;
   Value wide = node.cast(x, getInt32(node));
@@ -181,9 +197,7 @@ static Value center(Node &node, Value x, Value zeroPoint, int64_t axisFromEnd) {
 /// The same with the zero point that an input is, if it is there.
 static Value center(Node &node, Value x, int64_t zeroPointInput,
                     int64_t axisFromEnd) {
-  bool isShifted = node.hasInput(zeroPointInput);
-  return center(node, x, isShifted ? node.input(zeroPointInput) : nullptr,
-                axisFromEnd);
+  return center(node, x, readZeroPoint(node, zeroPointInput), axisFromEnd);
 }
 
 static void importMatMulInteger(Node &node) {
@@ -192,32 +206,27 @@ static void importMatMulInteger(Node &node) {
   node.setResult(0, node.product(lhs, rhs));
 }
 
-/// Sets an integer product as floats, scaled and with a bias if there is one.
-static void setScaledProduct(Node &node, Value product, Value lhsScale,
-                             Value rhsScale, int64_t biasInput) {
+Value scaleProduct(Node &node, Value product, Value lhsScale, Value rhsScale) {
   if (!product || !lhsScale || !rhsScale)
-    return;
+    return nullptr;
   Value scale = node.mul(lhsScale, rhsScale);
-  if (!scale)
-    return;
-  Value scaled = node.mul(node.cast(product, node.elementType(scale)), scale);
-  if (node.hasInput(biasInput))
-    scaled = node.add(scaled, node.input(biasInput));
-  node.setResult(0, scaled);
+  return scale ? node.mul(node.cast(product, node.elementType(scale)), scale)
+               : nullptr;
+}
+
+/// x plus the bias that an input is, if it is there.
+static Value addBiasInput(Node &node, Value x, int64_t input) {
+  return x && node.hasInput(input) ? node.add(x, node.input(input)) : x;
 }
 
 /// onnxruntime's MatMulInteger, Cast, Mul and Add in one. Like there A has one
 /// scale.
 static void importMatMulIntegerToFloat(Node &node) {
-  Value lhsScale = node.input(2);
-  if (!lhsScale)
-    return;
-  for (AffineExpr extent : graph::getExtents(lhsScale))
-    if (graph::getConstant(extent) != 1)
-      return (void)node.unsupported("a scale for each row or column of A");
+  Value lhsScale = readScalar(node, 2);
   Value product = node.product(center(node, node.input(0), 4, 2),
                                center(node, node.input(1), 5, 1));
-  setScaledProduct(node, product, lhsScale, node.input(3), 6);
+  Value scaled = scaleProduct(node, product, lhsScale, node.input(3));
+  node.setResult(0, addBiasInput(node, scaled, 6));
 }
 
 /// onnxruntime's DynamicQuantizeLinear with those behind it.
@@ -228,7 +237,8 @@ static void importDynamicQuantizeMatMul(Node &node) {
   auto [values, scale, zeroPoint] = quantizeByRange(node, x);
   Value product = node.product(center(node, values, zeroPoint, 2),
                                center(node, node.input(1), 3, 1));
-  setScaledProduct(node, product, scale, node.input(2), 4);
+  Value scaled = scaleProduct(node, product, scale, node.input(2));
+  node.setResult(0, addBiasInput(node, scaled, 4));
 }
 
 static void importQLinearMatMul(Node &node) {

@@ -1,7 +1,7 @@
-"""The rows of operators that onnxruntime's graph optimiser and quantiser write.
+"""The rows of operators that onnxruntime's graph optimiser writes.
 
 They are of its domain com.microsoft. The reference is ONNX Runtime, or a formula
-where its CPU has no kernel of the operator, or one that quantizes more.
+where its CPU has no kernel of the operator.
 """
 
 import math
@@ -326,79 +326,6 @@ def formulas():
     yield fused(op, query, pairs, name="packed keys", expected=expected, **heads)
 
 
-# --- Quantized operators -----------------------------------------------------
-
-
-def codes(*shape, low=-60, high=60, dtype=np.int8):
-    """So small that products of onnxruntime's AVX2 kernels, in pairs of i16, hold."""
-    return random.randint(low, high, shape).astype(dtype)
-
-
-def quantized_products():
-    x, w, bias = floats(2, 7, 33), codes(33, 19), weights(19)
-    scale, scales = Constant(np.float32(0.02)), Constant(np.abs(floats(19)) / 50)
-    shift, shifts = Constant(np.int8(3)), Constant(codes(19, low=-5, high=5))
-    op, kept = "DynamicQuantizeMatMul", Constant(w)
-    yield fused(op, x, kept, scale)
-    yield fused(op, x, kept, scale, shift, name="shifted")
-    yield fused(op, x, kept, scales, shifts, bias, name="by column")
-    yield fused(op, x, Constant(codes(33, 19, high=255, low=0, dtype=np.uint8)), scale,
-                Constant(np.uint8(128)), bias, name="unsigned")  # fmt: skip
-    op, a = "MatMulIntegerToFloat", codes(2, 7, 33, low=0, high=255, dtype=np.uint8)
-    step, middle = Constant(np.float32(0.01)), Constant(np.uint8(120))
-    yield fused(op, a, kept, step, scale)
-    yield fused(op, a, kept, step, scale, middle, shift, bias, name="shifted")
-    yield fused(op, a, kept, step, scales, middle, shifts, bias, name="by column")
-    yield fused(op, a, kept, step, scales, None, None, bias, name="bias alone")
-    points = Constant(np.array([100, 30000, 65000], np.uint16))
-    steps = Constant(np.array([0.01, 0.02, 0.005], np.float32))
-    yield fused("QuantizeLinear", floats(2, 3, 5) * 90, steps, points, name="16 bits", axis=1)
-    wide = codes(2, 3, 5, low=0, high=65535, dtype=np.uint16)
-    yield fused("DequantizeLinear", wide, steps, points, name="16 bits", axis=1)
-
-
-def sigmoid(x):
-    return 1 / (1 + np.exp(-x))
-
-
-def run_lstm(x, w, r, bias, is_reverse):
-    """[steps, batch, hidden] of weights [width, 4 * hidden], in f64."""
-    h = c = np.zeros((x.shape[1], r.shape[0]))
-    results = []
-    for step in x[::-1] if is_reverse else x:
-        i, o, f, g = np.split(step @ w + h @ r + bias, 4, axis=-1)
-        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
-        h = sigmoid(o) * np.tanh(c)
-        results.append(h)
-    return np.stack(results[::-1] if is_reverse else results)
-
-
-def quantized_lstm():
-    """ONNX Runtime quantizes what steps multiply, too; here only the weights are."""
-    steps, batch, width, hidden = 6, 3, 10, 8
-    x = floats(steps, batch, width)
-    for way, count in (("forward", 1), ("reverse", 1), ("bidirectional", 2)):
-        for columns in ((), (4 * hidden,)):
-            w, r = codes(count, width, 4 * hidden), codes(count, hidden, 4 * hidden)
-            scales = [np.abs(floats(count, *columns)) / 50 for _ in range(2)]
-            shifts = [codes(count, *columns, low=-9, high=9) for _ in range(2)]
-            bias = floats(count, 8 * hidden)
-            expected = []
-            for d in range(count):
-                parts = [
-                    (held[d].astype(np.float64) - shift[d]) * scale[d]
-                    for held, scale, shift in zip((w, r), scales, shifts)
-                ]
-                total = bias[d, : 4 * hidden] + bias[d, 4 * hidden :].astype(np.float64)
-                expected.append(run_lstm(x, *parts, total, way == "reverse" or d == 1))
-            yield fused(
-                "DynamicQuantizeLSTM", x, Constant(w), Constant(r), Constant(bias), None,
-                None, None, None, Constant(scales[0]), Constant(shifts[0]),
-                Constant(scales[1]), Constant(shifts[1]), hidden_size=hidden, direction=way,
-                name=f"{way} {'by column' if columns else ''}", expected=np.stack(expected, 1),
-            )  # fmt: skip
-
-
 FAMILIES = (
     activations,
     products,
@@ -409,8 +336,6 @@ FAMILIES = (
     multi_head_attention,
     rotary,
     formulas,
-    quantized_products,
-    quantized_lstm,
 )
 
 

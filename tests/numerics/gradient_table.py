@@ -62,8 +62,12 @@ REASONS = {
         "SimplifiedLayerNormalization", "SkipLayerNormalization",
         "SkipSimplifiedLayerNormalization",
     ),
-    "products of integers, written by onnxruntime's quantization": (
+    "of integers, written by onnxruntime's quantizer": (
         "DynamicQuantizeLSTM", "DynamicQuantizeMatMul", "MatMulIntegerToFloat",
+        "MatMulNBits", "QAttention", "QEmbedLayerNormalization", "QGemm", "QLinearAdd",
+        "QLinearAveragePool", "QLinearConcat", "QLinearGlobalAveragePool",
+        "QLinearLeakyRelu", "QLinearMul", "QLinearSigmoid", "QLinearSoftmax",
+        "QLinearWhere",
     ),
     "imported as `ScatterElements`": ("Scatter",),
     "imported as `Resize`": ("Upsample",),

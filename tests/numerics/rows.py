@@ -21,8 +21,8 @@ CPUS = ("native", "x86-64-v3") if TARGET == "cpu" else ("native",)
 # inputs: arrays that are graph inputs, Constant values that are initializers,
 # rows that compute them, names of a body's inputs, None for absent ones.
 # attributes: may be a Body. expected: the exact result, or None for ONNX
-# Runtime's. ulp: the most units in the last place that a float may be off, or
-# None for a tolerance of 1e-5 relative to the largest and to each element.
+# Runtime's. ulp: the most units in the last place that a number may be off, or None:
+# integers are then exact, floats may be off by 1e-5 of the largest and of each element.
 # outputs: how many the node has; shown: which is the row's value.
 Row = collections.namedtuple(
     "Row", "name op inputs attributes expected ulp outputs shown"
@@ -142,9 +142,12 @@ def mismatch(r, actual, expected):
     """What is wrong with a result, or None."""
     if actual.shape != expected.shape:
         return f"shape {actual.shape}, expected {expected.shape}"
-    if r.ulp is not None:
+    if actual.dtype.kind == "f" and r.ulp is not None:
         found = ulps(actual, expected)
         return None if found <= r.ulp else f"{found:.1f} ulp, at most {r.ulp}"
+    if actual.dtype.kind in "iu" and r.ulp is not None:
+        off = np.abs(actual.astype(np.int64) - expected.astype(np.int64)).max(initial=0)
+        return None if off <= r.ulp else f"off by {off}, at most {r.ulp}"
     if actual.dtype.kind != "f":
         return None if (actual == expected).all() else "not equal"
     close = np.isclose(actual, expected, 0, 0, equal_nan=True)
