@@ -31,8 +31,15 @@ static void castTo(Node &node, Type type) {
   node.setResult(0, node.cast(node.input(0), type));
 }
 
+static void castToNarrow(Node &node, const NarrowType &type) {
+  bool saturates = node.intAttr("saturate", 1) != 0;
+  node.setNarrow(0, encode(node, node.input(0), type, saturates), type);
+}
+
 static void importCast(Node &node) {
   int64_t to = node.intAttr("to", 0);
+  if (const NarrowType *narrow = findNarrowType(to))
+    return castToNarrow(node, *narrow);
   Type type = getElementType(to, node.getContext());
   if (!type)
     return (void)node.unsupported("element type " + getTypeName(to));
@@ -40,14 +47,37 @@ static void importCast(Node &node) {
 }
 
 static void importCastLike(Node &node) {
+  if (const NarrowType *narrow = node.narrowType(1))
+    return castToNarrow(node, *narrow);
   if (Tensor *like = node.tensor(1); like && !like->sequence)
     castTo(node, like->type.getElementType());
 }
 
+static void importBitCast(Node &node) {
+  int64_t to = node.intAttr("to", 0);
+  Type type = getElementType(to, node.getContext());
+  Value x = node.input(0);
+  if (!x)
+    return;
+  auto hasBits = [](Type element) {
+    return element && !element.isInteger(1) &&
+           (isa<IntegerType>(element) || element.isF32() || element.isF64());
+  };
+  if (!hasBits(type))
+    return (void)node.unsupported("element type " + getTypeName(to));
+  if (!hasBits(node.elementType(x)))
+    return (void)node.unsupported("an input of this element type");
+  node.setResult(0, node.create<graph::BitcastOp>(
+                        x, {},
+                        graph::withElementType(
+                            cast<RankedTensorType>(x.getType()), type)));
+}
+
 static constexpr int64_t last = kLastOpset;
 static const OpRow rows[] = {
+    {"BitCast", 26, last, importBitCast},
     {"Cast", 6, last, importCast, "", true},
-    {"CastLike", 15, last, importCastLike},
+    {"CastLike", 15, last, importCastLike, "", true},
 };
 
 ArrayRef<OpRow> getCastOps() { return rows; }

@@ -184,6 +184,12 @@ GraphImporter::importSubgraph(const onnx::GraphProto &graph,
     if (!found)
       problems.add(ProblemClass::badBytes,
                    "subgraph output '" + name + "' is not defined");
+    if (found && found->narrow) {
+      problems.add(ProblemClass::unsupported, "subgraph output '" + name +
+                                                  "' has element type " +
+                                                  found->narrow->name.str());
+      found = nullptr;
+    }
     results.push_back(found ? found : pool.makeInvalid());
   }
   return results;
@@ -254,30 +260,44 @@ void GraphImporter::importNode(const onnx::NodeProto &node, Scope &scope) {
     return report(node, scope, ProblemClass::unsupported,
                   "operator is of onnxruntime's blocked layout; optimise the "
                   "model with level 'extended' instead of 'all'");
-  if (!findOp(domain, node.op_type(), version->second))
+  const OpRow *row = findOp(domain, node.op_type(), version->second);
+  if (!row)
     return report(node, scope, ProblemClass::unsupported,
                   "operator is not supported in version " +
                       std::to_string(version->second) + " of its set");
-  if (isValid && widenInputs(node, scope, version->second, inputs))
+  if (isValid && decodeInputs(node, scope, *row, inputs))
     runNode(node, scope, std::move(attributes), inputs);
 }
 
-bool GraphImporter::widenInputs(const onnx::NodeProto &node, const Scope &scope,
-                                int64_t version,
-                                MutableArrayRef<Tensor *> inputs) {
-  const OpRow *row = findOp(getDomain(node.domain()), node.op_type(), version);
-  for (Tensor *&input : inputs) {
-    if (!input || !input->literal || !isNarrow(input->type.getElementType()))
+bool GraphImporter::decodeInputs(const onnx::NodeProto &node,
+                                 const Scope &scope, const OpRow &op,
+                                 MutableArrayRef<Tensor *> inputs) {
+  for (auto [i, input] : llvm::enumerate(inputs)) {
+    if (!input || !input->narrow)
       continue;
-    if (!row->readsNarrow) {
+    if (!op.readsNarrow) {
       report(node, scope, ProblemClass::unsupported,
-             "input '" + input->literal->name + "' has element type " +
-                 getNarrowName(input->type.getElementType()));
+             "input '" + node.input(i) + "' has element type " +
+                 input->narrow->name.str());
       return false;
     }
-    input = widen(*input->literal);
+    Emitter emitter(builder, getLocation(node, scope), sizes);
+    input = decodeTensor(emitter, *input);
+    if (!input) {
+      report(node, scope, ProblemClass::badBytes, emitter.getMessage());
+      return false;
+    }
   }
   return true;
+}
+
+Location GraphImporter::getLocation(const onnx::NodeProto &node,
+                                    const Scope &scope) {
+  std::string name = scope.path + getNodeName(node);
+  std::string module = getModulePath(node);
+  return makeNodeLocation(
+      builder.getContext(),
+      {.name = name, .op = node.op_type(), .module = module});
 }
 
 void GraphImporter::runNode(const onnx::NodeProto &proto, Scope &scope,
@@ -286,13 +306,9 @@ void GraphImporter::runNode(const onnx::NodeProto &proto, Scope &scope,
   std::string domain = getDomain(proto.domain());
   int64_t version = scope.versions->lookup(domain);
   const OpRow *row = findOp(domain, proto.op_type(), version);
-  std::string name = scope.path + getNodeName(proto);
-  std::string module = getModulePath(proto);
-  auto loc =
-      makeNodeLocation(builder.getContext(),
-                       {.name = name, .op = proto.op_type(), .module = module});
   size_t problemCount = problems.get().size();
-  Node node(*this, proto, std::move(attributes), version, inputs, loc);
+  Node node(*this, proto, std::move(attributes), version, inputs,
+            getLocation(proto, scope));
   if (depth >= kMaxDepth)
     return report(proto, scope, ProblemClass::badBytes,
                   "subgraphs and functions are nested too deeply");

@@ -9,6 +9,8 @@
 
 namespace tcc::onnx_import {
 
+struct OpRow;
+
 /// The names that a graph can see.
 struct Scope {
   const Scope *parent = nullptr;
@@ -101,12 +103,14 @@ private:
                      llvm::StringRef name, Emitter *emitter);
   void addInitializers(const onnx::GraphProto &graph, Scope &scope);
   void importNode(const onnx::NodeProto &node, Scope &scope);
-  /// Gives narrow integers as i8 to an op that reads them; false after
+  /// Gives what narrow inputs stand for to an op that reads them; false after
   /// reporting one that does not.
-  bool widenInputs(const onnx::NodeProto &node, const Scope &scope,
-                   int64_t version, llvm::MutableArrayRef<Tensor *> inputs);
-  /// A literal of narrow integers as one of i8.
-  Tensor *widen(const Literal &literal);
+  bool decodeInputs(const onnx::NodeProto &node, const Scope &scope,
+                    const OpRow &row, llvm::MutableArrayRef<Tensor *> inputs);
+  /// A narrow tensor as one of integers of 8 bits or of f32; null after
+  /// failing.
+  Tensor *decodeTensor(Emitter &emitter, Tensor &tensor);
+  mlir::Location getLocation(const onnx::NodeProto &node, const Scope &scope);
   void runNode(const onnx::NodeProto &node, Scope &scope,
                AttributeMap attributes, llvm::ArrayRef<Tensor *> inputs);
   bool inlineFunction(const onnx::NodeProto &node, Scope &scope,
@@ -143,7 +147,8 @@ private:
   Scope *current = nullptr;
   KnownValues known;
   llvm::DenseMap<const Literal *, std::string> weightNames;
-  llvm::DenseMap<const Literal *, Tensor *> widened;
+  /// The decoded tensors of stored integers, whose bytes serve both.
+  llvm::DenseMap<const Literal *, Tensor *> decoded;
   struct Function {
     const onnx::FunctionProto *proto;
     llvm::StringMap<int64_t> versions;

@@ -67,6 +67,7 @@ private:
   std::vector<std::string> outputs;
   Scope scope;
   llvm::StringMap<int64_t> versions;
+  llvm::StringMap<const NarrowType *> narrowInputs; // null for other types
 };
 
 bool ModelImporter::checkVersions() {
@@ -93,6 +94,7 @@ void ModelImporter::addInputs() {
       tensor = importer.getPool().makeLiteral(std::move(literal));
     }
     tensor->type = input.type;
+    tensor->narrow = narrowInputs.lookup(input.name);
     tensor->value = main->getInput(i);
     scope.tensors.try_emplace(input.name, tensor);
   }
@@ -138,7 +140,9 @@ void ModelImporter::declareInput(Signature &signature,
   if (!info.type().has_tensor_type())
     return refuse(info, "is not a tensor");
   const auto &tensor = info.type().tensor_type();
-  Type type = getElementType(tensor.elem_type(), builder.getContext());
+  const NarrowType *narrow = findNarrowType(tensor.elem_type());
+  Type type = narrow ? getStorageType(*narrow, builder.getContext())
+                     : getElementType(tensor.elem_type(), builder.getContext());
   if (!type)
     return refuse(info, "has element type " + getTypeName(tensor.elem_type()));
   DeclaredInput input{info.name(), type, std::nullopt};
@@ -154,6 +158,7 @@ void ModelImporter::declareInput(Signature &signature,
     input.dims->push_back(dim);
   }
   signature.add(std::move(input));
+  narrowInputs[info.name()] = narrow;
 }
 
 void ModelImporter::declareInputs(Signature &signature) {

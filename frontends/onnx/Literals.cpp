@@ -46,54 +46,24 @@ Type getElementType(int32_t onnxType, MLIRContext *context) {
   }
 }
 
-/// Integers of 2 and 4 bits exist only as stored tensors, a byte an element.
-static Type getStoredType(int32_t onnxType, MLIRContext *context) {
-  auto narrow = [&](unsigned width, bool isUnsigned) {
-    return IntegerType::get(context, width,
-                            isUnsigned ? IntegerType::Unsigned
-                                       : IntegerType::Signless);
-  };
-  switch (onnxType) {
-  case TensorProto::INT4:
-  case TensorProto::UINT4:
-    return narrow(4, onnxType == TensorProto::UINT4);
-  case TensorProto::INT2:
-  case TensorProto::UINT2:
-    return narrow(2, onnxType == TensorProto::UINT2);
-  default:
-    return getElementType(onnxType, context);
-  }
+/// Bytes of a tensor in a file, where narrow elements lie side by side.
+static int64_t getStoredSize(const Literal &literal) {
+  if (!literal.narrow)
+    return getByteSize(literal.type);
+  int64_t perByte = 8 / literal.narrow->bits;
+  return llvm::divideCeil(literal.type.getNumElements(), perByte);
 }
 
-bool isNarrow(Type elementType) {
-  return isa<IntegerType>(elementType) && !elementType.isInteger(1) &&
-         elementType.getIntOrFloatBitWidth() < 8;
-}
-
-std::string getNarrowName(Type elementType) {
-  return (elementType.isUnsignedInteger() ? "uint" : "int") +
-         std::to_string(elementType.getIntOrFloatBitWidth());
-}
-
-/// Bytes of a tensor in a file, where narrow integers lie side by side.
-static int64_t getStoredSize(RankedTensorType type) {
-  if (!isNarrow(type.getElementType()))
-    return getByteSize(type);
-  int64_t perByte = 8 / type.getElementTypeBitWidth();
-  return llvm::divideCeil(type.getNumElements(), perByte);
-}
-
-/// Gives each narrow integer a byte of its own; the first is in the low bits.
+/// Gives each narrow element a byte of its own; the first is in the low bits.
 static void unpack(Literal &literal) {
-  Type type = literal.type.getElementType();
-  if (!isNarrow(type) || literal.isLeftOut)
+  if (!literal.narrow || literal.isLeftOut || literal.narrow->bits == 8)
     return;
-  unsigned width = type.getIntOrFloatBitWidth(), perByte = 8 / width;
+  unsigned width = literal.narrow->bits, perByte = 8 / width;
   auto bytes = std::make_shared<std::string>();
   for (int64_t i = 0; i < literal.type.getNumElements(); ++i) {
     uint64_t bits = uint8_t(literal.bytes[i / perByte]) >> i % perByte * width &
                     llvm::maskTrailingOnes<uint64_t>(width);
-    bytes->push_back(char(type.isUnsignedInteger()
+    bytes->push_back(char(literal.narrow->isUnsigned
                               ? int64_t(bits)
                               : llvm::SignExtend64(bits, width)));
   }
@@ -233,7 +203,9 @@ bool LiteralReader::readExternalBytes(const TensorProto &tensor, int64_t size,
 static RankedTensorType getType(const TensorProto &tensor, MLIRContext *context,
                                 LiteralError &error) {
   std::string what = "tensor '" + tensor.name() + "' ";
-  Type elementType = getStoredType(tensor.data_type(), context);
+  const NarrowType *narrow = findNarrowType(tensor.data_type());
+  Type elementType = narrow ? getStorageType(*narrow, context)
+                            : getElementType(tensor.data_type(), context);
   if (!elementType) {
     refuse(error, ProblemClass::unsupported,
            what + "has element type " + getTypeName(tensor.data_type()));
@@ -256,6 +228,7 @@ std::optional<Literal> LiteralReader::read(const TensorProto &tensor,
   Literal literal;
   literal.name = tensor.name();
   literal.type = getType(tensor, context, error);
+  literal.narrow = findNarrowType(tensor.data_type());
   if (!literal.type || !readStored(tensor, literal, error))
     return std::nullopt;
   unpack(literal);
@@ -265,7 +238,7 @@ std::optional<Literal> LiteralReader::read(const TensorProto &tensor,
 /// Finds the bytes as the file has them.
 bool LiteralReader::readStored(const TensorProto &tensor, Literal &literal,
                                LiteralError &error) {
-  int64_t size = getStoredSize(literal.type);
+  int64_t size = getStoredSize(literal);
   if (tensor.has_segment()) {
     refuse(error, ProblemClass::unsupported,
            "tensor '" + tensor.name() + "' is stored in segments");
@@ -333,6 +306,7 @@ LiteralReader::readSparse(const onnx::SparseTensorProto &sparse,
   Literal literal;
   literal.name = values->name;
   literal.type = type;
+  literal.narrow = values->narrow;
   literal.bytes = {bytes->data(), bytes->size()};
   literal.owner = bytes;
   return literal;

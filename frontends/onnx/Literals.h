@@ -12,13 +12,8 @@ namespace tcc::onnx_import {
 
 /// The graph element type of an ONNX one; null if tcc has none.
 mlir::Type getElementType(int32_t onnxType, mlir::MLIRContext *context);
-/// True for integers of 2 or 4 bits, which only some ops read: see
-/// OpRow::readsNarrow.
-bool isNarrow(mlir::Type elementType);
 /// ONNX's name for its type number, for messages.
 std::string getTypeName(int32_t onnxType);
-/// The same for a narrow type.
-std::string getNarrowName(mlir::Type elementType);
 
 /// Why a literal could not be read.
 struct LiteralError {

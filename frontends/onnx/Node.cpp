@@ -57,6 +57,11 @@ Type Node::elementType(int64_t i) { return type(i).getElementType(); }
 graph::Extents Node::shape(int64_t i) { return graph::getExtents(type(i)); }
 int64_t Node::inputRank(int64_t i) { return type(i).getRank(); }
 
+const NarrowType *Node::narrowType(int64_t i) {
+  Tensor *found = tensor(i);
+  return found ? found->decodedFrom : nullptr;
+}
+
 std::optional<Content> Node::knownContent(int64_t i) {
   if (!hasInput(i) || inputs[i]->sequence)
     return std::nullopt;
@@ -245,6 +250,12 @@ Tensor *Node::makeTensor(Value value) {
 void Node::setResult(int64_t i, Value value) {
   if (value)
     setTensor(i, makeTensor(value));
+}
+
+void Node::setNarrow(int64_t i, Value stored, const NarrowType &narrow) {
+  setResult(i, stored);
+  if (stored && i < getNumOutputs())
+    results[i]->narrow = &narrow;
 }
 
 void Node::setContent(int64_t i, RankedTensorType type, Content content) {

@@ -43,6 +43,8 @@ public:
   using Emitter::elementType;
   graph::Extents shape(int64_t i);
   int64_t inputRank(int64_t i);
+  /// The type that an input was decoded from; null if it is as it was.
+  const NarrowType *narrowType(int64_t i);
 
   /// The elements of an input that are known integers.
   std::optional<Content> knownContent(int64_t i);
@@ -82,6 +84,8 @@ public:
   int64_t getNumOutputs() const { return proto.output_size(); }
   bool hasOutput(int64_t i) const;
   void setResult(int64_t i, mlir::Value value);
+  /// The same of elements that stand for others.
+  void setNarrow(int64_t i, mlir::Value stored, const NarrowType &narrow);
   void setContent(int64_t i, mlir::RankedTensorType type, Content content);
   void setTensor(int64_t i, Tensor *tensor);
   llvm::ArrayRef<Tensor *> getResults() const { return results; }

@@ -17,8 +17,8 @@ struct OpRow {
   int64_t since, until;
   void (*import)(Node &node);
   llvm::StringLiteral domain = "";
-  /// It takes integers of 2 or 4 bits that the model stores, as i8: where all
-  /// it asks for is their value.
+  /// It takes tensors of a NarrowType, decoded: where all it asks for is their
+  /// value.
   bool readsNarrow = false;
 };
 

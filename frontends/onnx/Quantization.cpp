@@ -13,12 +13,26 @@ static Type getInt32(Node &node) {
   return IntegerType::get(node.getContext(), 32);
 }
 
-/// The smallest and largest value of an integer type.
-static std::pair<double, double> getLimits(Type type) {
-  unsigned width = type.getIntOrFloatBitWidth();
-  if (type.isUnsignedInteger())
+/// The smallest and largest integer of so many bits.
+static std::pair<double, double> getLimits(unsigned width, bool isUnsigned) {
+  if (isUnsigned)
     return {0, std::ldexp(1.0, width) - 1};
   return {-std::ldexp(1.0, width - 1), std::ldexp(1.0, width - 1) - 1};
+}
+
+static std::pair<double, double> getLimits(Type type) {
+  return getLimits(type.getIntOrFloatBitWidth(), type.isUnsignedInteger());
+}
+
+/// round(x) + zeroPoint, clamped to the numbers from `low` to `high`.
+static Value roundWithin(Node &node, Value x, Value zeroPoint,
+                         std::pair<double, double> limits) {
+  Value rounded = node.create<graph::RoundOp>(x);
+  if (zeroPoint)
+    rounded =
+        node.add(rounded, node.cast(zeroPoint, node.elementType(rounded)));
+  return node.min(node.max(rounded, node.constantLike(limits.first, x)),
+                  node.constantLike(limits.second, x));
 }
 
 Value saturate(Node &node, Value x, Value zeroPoint, Type type) {
@@ -26,14 +40,7 @@ Value saturate(Node &node, Value x, Value zeroPoint, Type type) {
     return nullptr;
   if (!isa<IntegerType>(type))
     return node.unsupported("quantization to floats");
-  Value rounded = node.create<graph::RoundOp>(x);
-  if (zeroPoint)
-    rounded =
-        node.add(rounded, node.cast(zeroPoint, node.elementType(rounded)));
-  auto [low, high] = getLimits(type);
-  Value clamped = node.min(node.max(rounded, node.constantLike(low, x)),
-                           node.constantLike(high, x));
-  return node.cast(clamped, type);
+  return node.cast(roundWithin(node, x, zeroPoint, getLimits(type)), type);
 }
 
 /// A scale or zero point as a tensor that broadcasts to x: a scalar, one
@@ -80,15 +87,35 @@ static Type readType(Node &node, StringRef name, Type fallback) {
   return type;
 }
 
+/// The narrow type that QuantizeLinear gives; null for one of the module's.
+static const NarrowType *getNarrowResult(Node &node) {
+  return node.hasInput(2) ? node.narrowType(2)
+                          : findNarrowType(node.intAttr("output_dtype", 0));
+}
+
+/// `ratio` as elements of a narrow type. The zero points of floats are 0.
+static void quantizeToNarrow(Node &node, Value ratio, Value zeroPoint,
+                             const NarrowType &type) {
+  if (!ratio)
+    return;
+  if (!type.isFloat)
+    ratio = roundWithin(node, ratio, zeroPoint,
+                        getLimits(type.bits, type.isUnsigned));
+  bool saturates = node.intAttr("saturate", 1) != 0;
+  node.setNarrow(0, encode(node, ratio, type, saturates), type);
+}
+
 static void importQuantizeLinear(Node &node) {
   Value x = node.input(0), scale = node.input(1);
   Value zeroPoint = node.hasInput(2) ? node.input(2) : nullptr;
   if (!x || !scale)
     return;
-  Type type = zeroPoint ? node.elementType(zeroPoint)
-                        : readType(node, "output_dtype",
-                                   IntegerType::get(node.getContext(), 8,
-                                                    IntegerType::Unsigned));
+  const NarrowType *narrow = getNarrowResult(node);
+  Type type = IntegerType::get(node.getContext(), 8, IntegerType::Unsigned);
+  if (zeroPoint)
+    type = node.elementType(zeroPoint);
+  else if (!narrow)
+    type = readType(node, "output_dtype", type);
   Type precision = readType(node, "precision", node.elementType(scale));
   if (node.hasFailed())
     return;
@@ -97,6 +124,8 @@ static void importQuantizeLinear(Node &node) {
   Value divisor = node.cast(spreadParameter(node, scale, x), precision);
   Value ratio = node.div(node.cast(x, precision), divisor);
   Value shift = zeroPoint ? spreadParameter(node, zeroPoint, x) : nullptr;
+  if (narrow)
+    return quantizeToNarrow(node, ratio, shift, *narrow);
   node.setResult(0, saturate(node, ratio, shift, type));
 }
 
@@ -311,7 +340,7 @@ static const OpRow rows[] = {
     {"MatMulIntegerToFloat", 1, 1, importMatMulIntegerToFloat, kOrtDomain},
     {"QLinearConv", 10, last, importQLinearConv},
     {"QLinearMatMul", 10, last, importQLinearMatMul},
-    {"QuantizeLinear", 10, last, importQuantizeLinear},
+    {"QuantizeLinear", 10, last, importQuantizeLinear, "", true},
     {"QuantizeLinear", 1, 1, importQuantizeLinear, kOrtDomain},
 };
 

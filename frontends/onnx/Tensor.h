@@ -4,6 +4,7 @@
 
 #include "frontends/Sizes.h"
 #include "frontends/WeightStore.h"
+#include "frontends/onnx/NarrowType.h"
 #include <deque>
 
 namespace tcc::onnx_import {
@@ -16,6 +17,8 @@ struct Literal {
   std::shared_ptr<const void> owner;
   bool isLeftOut = false;
   bool isInitializer = false;
+  /// What its bytes stand for if that is none of the module's types.
+  const NarrowType *narrow = nullptr;
 };
 
 /// A tensor of the model, in any of the forms it is known in. The module's
@@ -26,6 +29,11 @@ struct Tensor {
   mlir::Value value;
   std::optional<Content> content;
   const Literal *literal = nullptr;
+  /// What the elements of `type` stand for, of a tensor that only ops with
+  /// OpRow::readsNarrow take; null for themselves.
+  const NarrowType *narrow = nullptr;
+  /// What such an op's input was before it was decoded; null for `type`.
+  const NarrowType *decodedFrom = nullptr;
   /// Set for a sequence of tensors; the other fields are then unused.
   std::optional<llvm::SmallVector<Tensor *>> sequence;
   /// The result of a node that could not be imported: nothing that reads it is
@@ -46,6 +54,7 @@ struct TensorPool {
     Tensor tensor;
     tensor.type = literals.back().type;
     tensor.literal = &literals.back();
+    tensor.narrow = literals.back().narrow;
     return make(std::move(tensor));
   }
   Tensor *makeInvalid() {

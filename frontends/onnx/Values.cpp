@@ -118,27 +118,29 @@ Value GraphImporter::materializeLiteral(Emitter &emitter, Tensor &tensor) {
                                            literal.type);
 }
 
-Tensor *GraphImporter::widen(const Literal &literal) {
-  Tensor *&tensor = widened[&literal];
-  if (tensor)
-    return tensor;
-  Literal wide = literal;
-  auto narrow = cast<IntegerType>(wide.type.getElementType());
-  auto byte = IntegerType::get(narrow.getContext(), 8, narrow.getSignedness());
-  wide.type = graph::withElementType(wide.type, byte);
-  return tensor = pool.makeLiteral(std::move(wide));
+Tensor *GraphImporter::decodeTensor(Emitter &emitter, Tensor &tensor) {
+  if (tensor.literal && !tensor.narrow->isFloat) {
+    Tensor *&known = decoded[tensor.literal];
+    if (!known) {
+      Literal literal = *tensor.literal;
+      literal.narrow = nullptr;
+      known = pool.makeLiteral(std::move(literal));
+      known->decodedFrom = tensor.narrow;
+    }
+    return known;
+  }
+  Tensor result;
+  result.value = decode(emitter, materialize(tensor), *tensor.narrow);
+  if (!result.value)
+    return nullptr;
+  result.type = cast<RankedTensorType>(result.value.getType());
+  result.decodedFrom = tensor.narrow;
+  return pool.make(std::move(result));
 }
 
 Value GraphImporter::materialize(Tensor &tensor) {
   if (tensor.value || tensor.sequence || tensor.isInvalid)
     return tensor.value;
-  if (isNarrow(tensor.type.getElementType())) {
-    problems.add(ProblemClass::unsupported,
-                 "tensor '" + tensor.literal->name + "' has element type " +
-                     getNarrowName(tensor.type.getElementType()));
-    tensor.isInvalid = true;
-    return nullptr;
-  }
   OpBuilder constants(entry, entry->begin());
   if (lastConstant)
     constants.setInsertionPointAfter(lastConstant);
@@ -156,7 +158,7 @@ Value GraphImporter::materialize(Tensor &tensor) {
 
 std::optional<HostTensor> GraphImporter::getNumbers(Tensor &tensor) {
   if (const Literal *literal = tensor.literal) {
-    if (literal->isLeftOut || isNarrow(literal->type.getElementType()) ||
+    if (literal->isLeftOut || literal->narrow ||
         literal->type.getNumElements() > kMaxContent)
       return std::nullopt;
     if (literal->isInitializer)

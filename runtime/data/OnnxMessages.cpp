@@ -63,10 +63,26 @@ TensorHeader onnx::readTensorHeader(protozero::data_view message) {
 
 std::optional<DType> TensorHeader::dtype() const {
   static constexpr std::optional<DType> kTypes[] = {
-      std::nullopt,   DType::f32,   DType::u8,  DType::i8,    DType::u16,
-      DType::i16,     DType::i32,   DType::i64, std::nullopt, // string
-      DType::boolean, DType::f16,   DType::f64, DType::u32,   DType::u64,
-      std::nullopt,   std::nullopt, // complex
-      DType::bf16};
+      std::nullopt,   DType::f32,   DType::u8,    DType::i8,
+      DType::u16,     DType::i16,   DType::i32,   DType::i64,
+      std::nullopt, // string
+      DType::boolean, DType::f16,   DType::f64,   DType::u32,
+      DType::u64,     std::nullopt, std::nullopt, // complex
+      DType::bf16,    DType::u8,    DType::u8,    DType::u8,
+      DType::u8,                    // floats of 8 bits
+      DType::u8,      DType::i8,    // integers of 4 bits
+      DType::u8,      std::nullopt, // floats of 4 bits, exponents
+      DType::u8,      DType::i8};   // integers of 2 bits
   return dataType < std::size(kTypes) ? kTypes[dataType] : std::nullopt;
+}
+
+unsigned TensorHeader::bitsOfElement() const {
+  constexpr uint64_t kUint4 = 21, kInt4 = 22, kFloat4 = 23;
+  constexpr uint64_t kUint2 = 25, kInt2 = 26;
+  if (dataType == kUint4 || dataType == kInt4 || dataType == kFloat4)
+    return 4;
+  if (dataType == kUint2 || dataType == kInt2)
+    return 2;
+  auto known = dtype();
+  return known ? 8 * traitsOf(*known).bytes : 0;
 }

@@ -70,8 +70,12 @@ struct TensorHeader {
   std::string_view location; ///< of that file, from the model's folder
   std::string_view offset = {}, length = {}; ///< decimal; empty: not given
 
-  /// The element type; nothing where the runtime has none.
+  /// The type that the runtime keeps elements in; nothing where it has none.
+  /// Floats of 8 and 4 bits are kept as their bits, narrow integers as i8 or
+  /// u8.
   std::optional<DType> dtype() const;
+  /// What an element takes in the message: 2 and 4 lie side by side.
+  unsigned bitsOfElement() const;
 };
 
 std::string_view viewOf(protozero::data_view view);

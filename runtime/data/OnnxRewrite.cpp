@@ -262,7 +262,8 @@ Result<Change> OnnxRewrite::Rewriter::rewriteTensor(data_view tensor,
                                                     std::string_view name) {
   std::optional<OnnxValue> value;
   std::optional<DType> dtype = header.dtype();
-  if (!name.empty() && dtype) {
+  bool isPacked = header.bitsOfElement() < 8;
+  if (!name.empty() && dtype && !isPacked) {
     auto replaced = replace({name, *dtype, header.shape});
     if (!replaced.ok())
       return replaced.takeStatus();

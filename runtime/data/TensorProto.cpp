@@ -105,8 +105,27 @@ Status refuse(const std::string &name, const Parts &...parts) {
   return makeError(Code::BadData, "'", name, "': ", parts...);
 }
 
+/// Gives each element of fewer than 8 bits a byte of its own, with its sign.
+/// The first is in a byte's lowest bits.
+void unpack(std::span<const std::byte> packed, unsigned bits, Tensor &tensor) {
+  unsigned perByte = 8 / bits, unused = 8 - bits;
+  for (size_t i = 0; i < tensor.data.size(); ++i) {
+    auto byte = static_cast<uint8_t>(packed[i / perByte]);
+    auto top = static_cast<uint8_t>(byte << (unused - i % perByte * bits));
+    bool isSigned = tensor.dtype == DType::i8;
+    tensor.data.data()[i] = static_cast<std::byte>(
+        isSigned ? static_cast<int8_t>(top) >> unused : top >> unused);
+  }
+}
+
 /// Copies raw bytes, or the low bytes of each typed element; the sizes match.
-void fill(const TensorData &data, Tensor &tensor) {
+void fill(const TensorData &data, unsigned bits, Tensor &tensor) {
+  if (bits < 8) {
+    std::vector<std::byte> packed(data.raw.begin(), data.raw.end());
+    for (uint64_t element : data.elements)
+      packed.push_back(static_cast<std::byte>(element));
+    return unpack(packed, bits, tensor);
+  }
   if (!data.raw.empty()) {
     std::memcpy(tensor.data.data(), data.raw.data(), data.raw.size());
     return;
@@ -136,11 +155,16 @@ Result<Tensor> parse(protozero::data_view message, const std::string &name) {
   std::optional<uint64_t> needed = bytesOf(*dtype, header.shape);
   if (!needed)
     return refuse(name, "has a bad shape");
+  unsigned bits = header.bitsOfElement();
+  if (bits < 8) {
+    unsigned perByte = 8 / bits;
+    needed = *needed / perByte + (*needed % perByte != 0);
+  }
   if (held != *needed)
     return refuse(name, "has ", held, " bytes of data, expected ", *needed);
   auto tensor = Tensor::allocate(*dtype, header.shape);
   if (tensor.ok())
-    fill(data, *tensor);
+    fill(data, bits, *tensor);
   return tensor;
 }
 

@@ -47,7 +47,7 @@ class Program:
 # Ops that make an element of the element at the same place, and those that make the
 # rows of a row kernel of its rows, which are read before they are written.
 POINTWISE = set(
-    "abs acos acosh add and asin asinh atan atanh cast ceil clip compare cos cosh div "
+    "abs acos acosh add and asin asinh atan atanh bitcast cast ceil clip compare cos cosh div "
     "elu erf exp floor gelu gelu_tanh gelu_tanh_gradient hard_sigmoid hard_swish is_inf is_nan "
     "leaky_relu log log1p max min mish mod mul neg normal_cdf not or pow reciprocal relu rem "
     "reshape round rsqrt select shift_left shift_right sigmoid sign silu sin sinh "

@@ -17,6 +17,11 @@ All node and simple cases of opset {MAX_OPSET} and below, compiled, run and comp
 axes or the like as inputs of the graph are compiled with those inputs fixed
 (`--input-value`). A case counts for its op; `_expanded` ones, which spell an op out
 by its function, count for that op too.
+
+Floats of 8 and 4 bits and integers of 4 and 2 may be inputs, outputs and what Cast,
+CastLike, QuantizeLinear and DequantizeLinear read and give. A package takes and gives
+a byte for each: a float's bits as u8, an integer's value as i8 or u8; files of
+TensorProtos are read as they are. Any other operator refuses them by name.
 """
 
 

@@ -1,4 +1,4 @@
-"""Runs the rows of pointwise.py, families.py, fused.py, quantized.py and mixed.py.
+"""Runs the rows of pointwise.py, families.py, fused.py, quantized.py, narrow.py and mixed.py.
 
   run.py [TITLE...]
 """
@@ -6,7 +6,7 @@
 import sys
 
 from harness import Tally
-from numerics import families, fused, mixed, pointwise, quantized
+from numerics import families, fused, mixed, narrow, pointwise, quantized
 from numerics.rows import check
 
 
@@ -16,7 +16,7 @@ def main(titles):
         for title, rows in module.models():
             if not titles or title in titles:
                 check(tally, title, rows)
-    for module in (fused, quantized):
+    for module in (fused, quantized, narrow):
         for title, rows, kind in module.models():
             if not titles or title in titles:
                 check(tally, title, rows, kind)

@@ -394,6 +394,28 @@ Value CastOp::emitScalar(OpBuilder &builder, Location loc,
                   getElementTypeOrSelf(getResult()));
 }
 
+LogicalResult BitcastOp::verify() {
+  auto type = withElementType(getX().getType(), getType().getElementType());
+  if (type != getType())
+    return emitOpError("expected result type ") << type;
+  for (Type element : {getElementTypeOrSelf(getX()), type.getElementType()})
+    if (element.isInteger(1) ||
+        !(isa<IntegerType>(element) || element.isF32() || element.isF64()))
+      return emitOpError("expected integers, f32 or f64, found ") << element;
+  if (getX().getType().getElementTypeBitWidth() !=
+      type.getElementTypeBitWidth())
+    return emitOpError("expected elements of one width");
+  return success();
+}
+
+Value BitcastOp::emitScalar(OpBuilder &builder, Location loc,
+                            ValueRange elements) {
+  Type scalar = getScalarType(getType().getElementType());
+  if (elements[0].getType() == scalar)
+    return elements[0];
+  return builder.create<arith::BitcastOp>(loc, scalar, elements[0]);
+}
+
 #define GET_OP_CLASSES
 #include "dialects/graph/Pointwise.cpp.inc"
 

@@ -207,6 +207,18 @@ def Graph_CastOp : Graph_Op<"cast", [Pure,
   let hasVerifier = 1;
 }
 
+def Graph_BitcastOp : Graph_Op<"bitcast", [Pure,
+    DeclareOpInterfaceMethods<PointwiseOpInterface>]> {
+  let summary = "the bits of x as an element type of equally many";
+  let description = [{
+    Of integers, f32 and f64. No gradient passes.
+  }];
+  let arguments = (ins AnyRankedTensor:$x);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
 // --- Rounding ----------------------------------------------------------------------
 
 def Graph_FloorOp : Graph_MathPointwise<"floor", "rounds down", "FloorOp", "">;
