@@ -52,6 +52,7 @@ REASONS = {
         "OptionalHasElement", "Or", "QLinearConv", "QLinearMatMul", "QuantizeLinear",
         "SequenceLength", "Shape", "Size", "Xor",
     ),
+    "its results are the bits of what it reads": ("BitCast",),
     "its operands are known at compile time": (
         "BlackmanWindow", "Constant", "ConstantOfShape", "EyeLike", "HammingWindow",
         "HannWindow", "MelWeightMatrix", "Range",
