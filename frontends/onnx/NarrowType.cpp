@@ -91,14 +91,14 @@ static Codes getCodes(const NarrowType &type) {
   uint32_t all = (1u << (type.bits - 1)) - 1, infinity = all;
   switch (type.specials) {
   case Specials::none:
-    return {all, all, all};
+    return {all, all, all + 1};
   case Specials::nan:
     return {all - 1, all, all};
   case Specials::nanForMinus:
     return {all, all + 1, all + 1};
   case Specials::infinities:
     infinity = all & ~((1u << type.mantissaBits) - 1);
-    return {infinity - 1, infinity, all};
+    return {infinity - 1, infinity, infinity + (1u << (type.mantissaBits - 1))};
   }
   llvm_unreachable("not a kind of special values");
 }

@@ -93,7 +93,7 @@ static const NarrowType *getNarrowResult(Node &node) {
                           : findNarrowType(node.intAttr("output_dtype", 0));
 }
 
-/// `ratio` as elements of a narrow type. The zero points of floats are 0.
+/// `ratio` as elements of a narrow type.
 static void quantizeToNarrow(Node &node, Value ratio, Value zeroPoint,
                              const NarrowType &type) {
   if (!ratio)
@@ -101,6 +101,8 @@ static void quantizeToNarrow(Node &node, Value ratio, Value zeroPoint,
   if (!type.isFloat)
     ratio = roundWithin(node, ratio, zeroPoint,
                         getLimits(type.bits, type.isUnsigned));
+  else if (zeroPoint) // which is 0, and makes 0 of -0
+    ratio = node.add(ratio, node.cast(zeroPoint, node.elementType(ratio)));
   bool saturates = node.intAttr("saturate", 1) != 0;
   node.setNarrow(0, encode(node, ratio, type, saturates), type);
 }
