@@ -14,7 +14,7 @@ namespace tcc::onnx_import {
 /// What both operators have beside query, key and value.
 struct Surroundings {
   int64_t mask;                ///< number of the input, which may be absent
-  std::optional<int64_t> bias; ///< of the input too; none for no such operand
+  std::optional<int64_t> bias; ///< the same; none where no input can be it
   /// The parts of earlier calls, [batch, heads, length, features]; may be null.
   Value pastKey, pastValue;
 };
@@ -177,15 +177,14 @@ static std::optional<int64_t> countColumns(Node &node, Value bias) {
 
 /// Sets the results from `packed`, the features of query, key and value side by
 /// side.
-static void setPackedResults(Node &node, Value packed, Surroundings around,
-                             int64_t pastInput) {
+static void setPackedResults(Node &node, Value packed, int64_t columns,
+                             Surroundings around, int64_t pastInput) {
   for (StringRef name : {"do_rotary", "past_present_share_buffer"})
     if (node.intAttr(name, 0) != 0)
       return (void)node.unsupported("attribute '" + name + "'");
   if (!packed)
     return;
-  auto total = graph::getConstant(graph::getExtent(packed, 2));
-  SmallVector<int64_t> sizes = readHiddenSizes(node, *total);
+  SmallVector<int64_t> sizes = readHiddenSizes(node, columns);
   if (sizes.empty())
     return;
   Attention attention;
@@ -208,26 +207,31 @@ void importPackedAttention(Node &node) {
   if (!refuseInput(node, 6, "past_sequence_length"))
     return;
   Value bias = node.hasInput(2) ? node.input(2) : nullptr;
-  if (!countColumns(node, bias))
+  auto columns = countColumns(node, bias);
+  if (!columns)
     return;
   Value packed = node.product(node.input(0), node.input(1));
   if (bias)
     packed = node.add(packed, bias);
-  setPackedResults(node, packed, {3, 5, nullptr, nullptr}, 4);
+  setPackedResults(node, packed, *columns, {3, 5, nullptr, nullptr}, 4);
 }
 
 /// The same of integers: input and weights, whose scale and zero point may be
 /// one a column.
 void importQuantizedAttention(Node &node) {
   Value bias = node.input(2);
-  if (!bias || !countColumns(node, bias))
+  auto columns = bias ? countColumns(node, bias) : std::nullopt;
+  if (!columns)
     return;
+  Value lhsScale = readScalar(node, 3);
+  Value rhsScale = readColumns(node, 4, *columns);
+  Value rhsZeroPoint =
+      node.hasInput(7) ? readColumns(node, 7, *columns) : nullptr;
   Value product =
-      node.product(center(node, node.input(0), readZeroPoint(node, 6), 2),
-                   center(node, node.input(1), readZeroPoint(node, 7), 1));
-  Value packed =
-      scaleProduct(node, product, readScalar(node, 3), node.input(4));
-  setPackedResults(node, packed ? node.add(packed, bias) : nullptr,
+      node.product(center(node, node.input(0), readScalarZeroPoint(node, 6), 2),
+                   center(node, node.input(1), rhsZeroPoint, 1));
+  Value packed = scaleProduct(node, product, lhsScale, rhsScale);
+  setPackedResults(node, packed ? node.add(packed, bias) : nullptr, *columns,
                    {5, std::nullopt, nullptr, nullptr}, 8);
 }
 

@@ -70,12 +70,13 @@ struct ParameterInputs {
   int64_t scale, zeroPoint;
 };
 
-/// Where an operator has what its embeddings are made of, from input 2 on
-/// tables of words, positions and segments, the norm's scale and shift.
+/// Where an operator that embeds words has inputs beside those that all have:
+/// from 2 on tables of words, positions and segments, the norm's scale and
+/// shift.
 struct EmbeddingInputs {
-  /// Numbers of the positions, and of the parameters of inputs 2 to 6.
-  std::optional<int64_t> positions;
-  std::optional<ParameterInputs> first;
+  std::optional<int64_t> positions; ///< number of their ids
+  /// Where the parameters of inputs 2 to 6 begin; none of floats.
+  std::optional<ParameterInputs> parameters;
 };
 
 } // namespace
@@ -83,12 +84,14 @@ struct EmbeddingInputs {
 /// x, which is input `input` or rows of it, as floats.
 static Value readFloats(Node &node, const EmbeddingInputs &inputs,
                         int64_t input, Value x) {
-  if (!inputs.first)
+  if (!inputs.parameters)
     return x;
   int64_t i = input - 2;
-  Value scale = readScalar(node, inputs.first->scale + i);
-  Value zeroPoint = readScalar(node, inputs.first->zeroPoint + i);
-  return node.hasFailed() ? nullptr : dequantize(node, {x, scale, zeroPoint});
+  Value scale = readScalar(node, inputs.parameters->scale + i);
+  Value zeroPoint = readScalar(node, inputs.parameters->zeroPoint + i);
+  if (node.hasFailed() || !isQuantized(node, x))
+    return nullptr;
+  return dequantize(node, {x, scale, zeroPoint});
 }
 
 /// The rows of table `input` that the ids choose.

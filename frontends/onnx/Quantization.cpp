@@ -199,14 +199,32 @@ Value readScalar(Node &node, int64_t input) {
   return node.reshape(parameter, {});
 }
 
+Value readColumns(Node &node, int64_t input, int64_t columns) {
+  Value parameter = node.input(input);
+  if (!parameter)
+    return nullptr;
+  graph::Extents extents = node.extents(parameter);
+  bool isVector =
+      extents.size() == 1 && graph::getConstant(extents[0]) == columns;
+  return isVector ? parameter : readScalar(node, input);
+}
+
 Value readScalarZeroPoint(Node &node, int64_t input) {
   return node.hasInput(input) ? readScalar(node, input) : nullptr;
 }
 
 // --- Integer products --------------------------------------------------------
 
+bool isQuantized(Node &node, Value x) {
+  Type type = node.elementType(x);
+  if (type.isInteger(8) || type.isInteger(16))
+    return true;
+  return node.fail("integers of 8 or 16 bits are expected") != nullptr;
+}
+
 Value center(Node &node, Value x, Value zeroPoint, int64_t axisFromEnd) {
-  if (!x)
+  if (!x || !isQuantized(node, x) ||
+      (zeroPoint && !isQuantized(node, zeroPoint)))
     return nullptr;
   Value wide = node.cast(x, getInt32(node));
   if (!zeroPoint)

@@ -12,6 +12,17 @@ using namespace mlir;
 
 namespace tcc::onnx_import {
 
+/// Input `first` of integers as the floats that they stand for by the scale and
+/// the zero point in the next inputs.
+static Value readFloats(Node &node, int64_t first) {
+  Value values = node.input(first), scale = readScalar(node, first + 1);
+  Value zeroPoint = readScalarZeroPoint(node, first + 2);
+  if (!values || !isQuantized(node, values))
+    return nullptr;
+  return node.hasFailed() ? nullptr
+                          : dequantize(node, {values, scale, zeroPoint});
+}
+
 /// x quantized to `type` by the scale that is input `first`, and the zero point
 /// that is the next one, if it is there.
 static Value quantize(Node &node, Value x, int64_t first, Type type) {
@@ -19,7 +30,7 @@ static Value quantize(Node &node, Value x, int64_t first, Type type) {
   if (!x || !scale)
     return nullptr;
   Value zeroPoint = readScalarZeroPoint(node, first + 1);
-  if (node.hasFailed())
+  if (node.hasFailed() || (zeroPoint && !isQuantized(node, zeroPoint)))
     return nullptr;
   return saturate(node, node.div(x, scale), zeroPoint,
                   zeroPoint ? node.elementType(zeroPoint) : type);
@@ -50,6 +61,10 @@ static constexpr QuantizedForm forms[] = {
 static void importForm(Node &node, const QuantizedForm &form) {
   if (node.intAttr("channels_last", 0) != 0)
     return (void)node.unsupported("attribute 'channels_last'");
+  // onnxruntime counts windows' cells beyond the padding, too.
+  if (node.intAttr("ceil_mode", 0) != 0 &&
+      node.intAttr("count_include_pad", 0) != 0)
+    return (void)node.unsupported("ceil_mode with count_include_pad");
   SmallVector<Value> operands;
   int64_t input = 0;
   for (; input < form.plainCount; ++input)
@@ -57,9 +72,7 @@ static void importForm(Node &node, const QuantizedForm &form) {
   Type type;
   for (int64_t i = 0; i < form.count; ++i, input += 3) {
     type = node.elementType(input);
-    operands.push_back(
-        dequantize(node, {node.input(input), readScalar(node, input + 1),
-                          readScalarZeroPoint(node, input + 2)}));
+    operands.push_back(readFloats(node, input));
   }
   Value result = node.apply(form.op, form.version, operands);
   node.setResult(0, quantize(node, result, input, type));
@@ -69,21 +82,23 @@ static void importQuantizedForm(Node &node) {
   for (const QuantizedForm &form : forms)
     if (form.name == node.getOpType())
       return importForm(node, form);
+  llvm_unreachable("a row without a form");
 }
 
-/// Softmax of the version that an attribute tells.
+/// Softmax of the version that an attribute tells. Without an axis it is the
+/// last one's, of which all versions make the same.
 static void importQLinearSoftmax(Node &node) {
-  importForm(node,
-             {"QLinearSoftmax", "Softmax", node.intAttr("opset", 13), 0, 1});
+  constexpr int64_t kOfLastAxis = 13;
+  int64_t version =
+      node.findAttr("axis") ? node.intAttr("opset", kOfLastAxis) : kOfLastAxis;
+  importForm(node, {"QLinearSoftmax", "Softmax", version, 0, 1});
 }
 
 /// The result's scale and zero point come first.
 static void importQLinearConcat(Node &node) {
   SmallVector<Value> parts;
   for (int64_t input = 2; input < node.getNumInputs(); input += 3)
-    parts.push_back(
-        dequantize(node, {node.input(input), readScalar(node, input + 1),
-                          readScalarZeroPoint(node, input + 2)}));
+    parts.push_back(readFloats(node, input));
   Value joined = node.apply("Concat", 13, parts);
   Type type = node.elementType(1);
   node.setResult(0, quantize(node, joined, 0, type));
@@ -101,22 +116,37 @@ static Value readMatrix(Node &node, int64_t input, StringRef attribute) {
   return node.intAttr(attribute, 0) != 0 ? node.transpose(x, {1, 0}) : x;
 }
 
+/// x + addend, which must broadcast to x.
+static Value addWithin(Node &node, Value x, Value addend) {
+  Value sum = x && addend ? node.add(x, addend) : nullptr;
+  if (sum && sum.getType() != x.getType())
+    return node.fail("the addend does not broadcast to the product");
+  return sum;
+}
+
 /// alpha * (A * B + C) of floats, where C is of the accumulators' scale;
-/// quantized if the result has a scale. B has a scale or one a column.
+/// quantized if the result has a zero point. B's parameters may be one a
+/// column.
 static void importQGemm(Node &node) {
   Value a = readMatrix(node, 0, "transA"), b = readMatrix(node, 3, "transB");
-  Value lhsScale = readScalar(node, 1), rhsScale = node.input(4);
-  Value lhsZeroPoint = readScalar(node, 2);
-  if (!a || !b || !lhsScale || !rhsScale || !lhsZeroPoint)
+  auto columns = b ? graph::getConstant(graph::getExtent(b, 1)) : std::nullopt;
+  if (b && !columns)
+    return (void)node.unsupported("a matrix B of dynamic shape");
+  if (node.hasInput(7) != node.hasInput(8))
+    return (void)node.unsupported("a scale or zero point of the result alone");
+  Value lhsScale = readScalar(node, 1), lhsZeroPoint = readScalar(node, 2);
+  if (!a || !lhsScale || !lhsZeroPoint)
     return;
-  Value product = node.product(center(node, a, lhsZeroPoint, 2),
-                               center(node, b, node.input(5), 1));
-  if (product && node.hasInput(6))
-    product = node.add(product, node.input(6));
+  Value rhsScale = readColumns(node, 4, *columns);
+  Value product =
+      node.product(center(node, a, lhsZeroPoint, 2),
+                   center(node, b, readColumns(node, 5, *columns), 1));
+  if (node.hasInput(6))
+    product = addWithin(node, product, node.input(6));
   Value alpha = node.constantLike(node.floatAttr("alpha", 1), lhsScale);
   Value result =
       scaleProduct(node, product, node.mul(lhsScale, alpha), rhsScale);
-  if (node.hasInput(7))
+  if (node.hasInput(8))
     result = quantize(node, result, 7, node.elementType(0));
   node.setResult(0, result);
 }
@@ -173,11 +203,13 @@ static Value readBlocks(Node &node, int64_t input, ArrayRef<int64_t> extents) {
   if (!x)
     return nullptr;
   auto type = cast<RankedTensorType>(x.getType());
+  if (!type.hasStaticShape())
+    return node.unsupported("weights of dynamic shape");
   int64_t count = 1;
   for (int64_t extent : extents)
     if (llvm::MulOverflow(count, extent, count))
       return node.fail("the weights are too large");
-  if (!type.hasStaticShape() || type.getNumElements() != count)
+  if (type.getNumElements() != count)
     return node.fail("input " + llvm::Twine(input) + " does not have the " +
                      llvm::Twine(count) +
                      " elements that N, K, bits and block_size ask for");
@@ -219,17 +251,23 @@ static void importMatMulNBits(Node &node) {
   if (size * bits % 8 != 0)
     return (void)node.fail("blocks of whole bytes are expected");
   Type byte = IntegerType::get(node.getContext(), 8, IntegerType::Unsigned);
+  Type type = node.elementType(x);
   if (node.elementType(1) != byte)
     return (void)node.fail("weights packed in bytes are expected");
+  if (!isa<FloatType>(type) || node.elementType(2) != type)
+    return (void)node.fail("an input and scales of one float type are "
+                           "expected");
+  if (node.hasInput(3) && node.elementType(3) != byte &&
+      !isa<FloatType>(node.elementType(3)))
+    return (void)node.fail("zero points in bytes or of floats are expected");
   Value packed = readBlocks(node, 1, {rows, blocks, size * bits / 8});
   Value scales = readBlocks(node, 2, {rows, blocks, 1});
   if (!packed || !scales)
     return;
-  Type type = node.elementType(x);
   const Sizes &sizes = node.getSizes();
   Quantized blocked = {
-      unpackBits(node, packed, bits, sizes.constant(size), type),
-      node.cast(scales, type), readBlockZeroPoints(node, *weights, type)};
+      unpackBits(node, packed, bits, sizes.constant(size), type), scales,
+      readBlockZeroPoints(node, *weights, type)};
   if (node.hasFailed())
     return;
   Value all =
@@ -237,8 +275,8 @@ static void importMatMulNBits(Node &node) {
                    {sizes.constant(rows), sizes.constant(blocks * size)});
   Value filters = node.slice(all, 1, 0, columns);
   Value result = node.product(x, node.transpose(filters, {1, 0}));
-  if (result && node.hasInput(5))
-    result = node.add(result, node.input(5));
+  if (node.hasInput(5))
+    result = addWithin(node, result, node.input(5));
   node.setResult(0, result);
 }
 

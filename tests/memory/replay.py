@@ -342,8 +342,11 @@ class Walk:
         binding = re.search(r"bindings = (#map\d*)", line)
         sizes = ()
         if binding:
-            constants = re.search(r"\(\) -> \(([\d, ]+)\)", self.program.maps[binding[1]])[1]
-            sizes = tuple(map(int, constants.split(", ")))
+            text = self.program.maps[binding[1]]
+            numbers = re.fullmatch(r"affine_map<\(\) -> \(([\d, ]+)\)>", text)
+            if not numbers:
+                raise ValueError(f"{line}: sizes that are not numbers: {text}")
+            sizes = tuple(map(int, numbers[1].split(", ")))
         key = (found[1], sizes, values)
         if key not in self.computed:
             self.computed[key] = compute(kernel, values, sizes)

@@ -57,15 +57,15 @@ REASONS = {
         "BlackmanWindow", "Constant", "ConstantOfShape", "EyeLike", "HammingWindow",
         "HannWindow", "MelWeightMatrix", "Range",
     ),
-    "written by onnxruntime's optimiser, and made of what others have rows for": (
+    "written by onnxruntime, and made of what others have rows for": (
         "BiasAdd", "BiasGelu", "BiasSplitGelu", "EmbedLayerNormalization", "FastGelu",
         "FusedConv", "FusedGemm", "FusedMatMul", "MultiHeadAttention", "QuickGelu",
-        "SimplifiedLayerNormalization", "SkipLayerNormalization",
+        "MatMulNBits", "SimplifiedLayerNormalization", "SkipLayerNormalization",
         "SkipSimplifiedLayerNormalization",
     ),
     "of integers, written by onnxruntime's quantizer": (
         "DynamicQuantizeLSTM", "DynamicQuantizeMatMul", "MatMulIntegerToFloat",
-        "MatMulNBits", "QAttention", "QEmbedLayerNormalization", "QGemm", "QLinearAdd",
+        "QAttention", "QEmbedLayerNormalization", "QGemm", "QLinearAdd",
         "QLinearAveragePool", "QLinearConcat", "QLinearGlobalAveragePool",
         "QLinearLeakyRelu", "QLinearMul", "QLinearSigmoid", "QLinearSoftmax",
         "QLinearWhere",

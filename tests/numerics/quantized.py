@@ -68,6 +68,13 @@ def quantized_forms():
 # --- Products ----------------------------------------------------------------
 
 
+def softmax_without_axis():
+    x = codes(3, 4, 5, low=0, high=255, dtype=np.uint8)
+    given = (x, *scalars(0.02, 100, np.uint8), *scalars(1 / 256, 0, np.uint8))
+    for opset in (11, 13):
+        yield fused("QLinearSoftmax", *given, name=f"no axis {opset}", opset=opset, ulp=1)
+
+
 def quantized_gemm():
     op, a = "QGemm", codes(7, 33, low=0, high=127, dtype=np.uint8)
     a_by, y_by = scalars(0.02, 50, np.uint8), scalars(0.25, 128, np.uint8)
@@ -242,6 +249,7 @@ def quantized_embeddings():
 
 FAMILIES = (
     quantized_forms,
+    softmax_without_axis,
     quantized_gemm,
     bits_products,
     integer_products,
