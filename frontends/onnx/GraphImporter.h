@@ -106,7 +106,7 @@ private:
   /// Gives what narrow inputs stand for to an op that reads them; false after
   /// reporting one that does not.
   bool decodeInputs(const onnx::NodeProto &node, const Scope &scope,
-                    const OpRow &row, llvm::MutableArrayRef<Tensor *> inputs);
+                    const OpRow &op, llvm::MutableArrayRef<Tensor *> inputs);
   /// A narrow tensor as one of integers of 8 bits or of f32; null after
   /// failing.
   Tensor *decodeTensor(Emitter &emitter, Tensor &tensor);

@@ -65,7 +65,7 @@ struct Bits {
   Value join(Value x, Value y) const {
     return e.pointwise<graph::OrOp>({x, y});
   }
-  /// The bits of x as elements of f32, or of an f32 as these.
+  /// The bits of x, f32 or ui32, as the other of them.
   Value read(Value x, Type element) const {
     return x ? e.create<graph::BitcastOp>(
                    x, {},
@@ -88,7 +88,8 @@ struct Codes {
 } // namespace
 
 static Codes getCodes(const NarrowType &type) {
-  uint32_t all = (1u << (type.bits - 1)) - 1, infinity = all;
+  uint32_t all = (1u << (type.bits - 1)) - 1;
+  uint32_t mantissa = (1u << type.mantissaBits) - 1, infinity = all - mantissa;
   switch (type.specials) {
   case Specials::none:
     return {all, all, all + 1};
@@ -97,7 +98,6 @@ static Codes getCodes(const NarrowType &type) {
   case Specials::nanForMinus:
     return {all, all + 1, all + 1};
   case Specials::infinities:
-    infinity = all & ~((1u << type.mantissaBits) - 1);
     return {infinity - 1, infinity, infinity + (1u << (type.mantissaBits - 1))};
   }
   llvm_unreachable("not a kind of special values");

@@ -14,7 +14,7 @@ namespace tcc::onnx_import {
 
 struct NarrowType {
   enum class Specials {
-    none,
+    none,        ///< NaN becomes -0, as in ONNX's cases
     nan,         ///< the largest magnitude is NaN
     nanForMinus, ///< -0 is NaN
     infinities,  ///< IEEE's: the largest exponent is of infinity and NaNs

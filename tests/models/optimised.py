@@ -1,8 +1,9 @@
 """Models that ONNX Runtime optimised, beside those that it read: optimised.py [--long]
 
-Small ones, and with --long those of real sizes. Its levels basic and extended, and what onnxruntime.transformers makes of a BERT, give
-the results of the model as written, in about as many launches. Level all, whose layouts
-are its own, is refused with what to do instead.
+Small ones, and with --long those of real sizes. ONNX Runtime's levels basic and
+extended, and what onnxruntime.transformers makes of a BERT and its like, give the
+results of the model as written, in about as many launches. Level all, whose layouts are
+its own, is refused with what to do instead.
 """
 
 import functools
@@ -92,6 +93,15 @@ def write_resnet(path):
 REAL = {"bert_base": "bert", "minilm": "bert", "gpt2": "gpt2", "vit_b_16": "vit", "resnet50": ""}
 WIDTHS = {"minilm": 384}
 HEADS = 12
+# What the optimiser is to write for them, by form.
+SKIP = "SkipLayerNormalization"
+FUSED = {
+    "bert_base": {"extended": ["Gelu", SKIP], "fused": ["BiasGelu", SKIP]},
+    "minilm": {"extended": ["Gelu", SKIP], "fused": ["BiasGelu", SKIP]},
+    "gpt2": {"extended": ["FastGelu", SKIP], "fused": ["FastGelu", SKIP]},
+    "vit_b_16": {"extended": ["Gelu", SKIP], "fused": ["BiasGelu"]},
+    "resnet50": {"extended": ["FusedConv"]},
+}
 
 
 def write_real(name, path):
@@ -179,9 +189,8 @@ def check_refusal(tally, work):
 
 
 def check_small(tally, work):
-    skip = "SkipLayerNormalization"
-    fused = ["Attention", "BiasGelu", "EmbedLayerNormalization", skip]
-    check(tally, work, "bert", write_bert, {"basic": [], "extended": [skip], "fused": fused})
+    fused = ["Attention", "BiasGelu", "EmbedLayerNormalization", SKIP]
+    check(tally, work, "bert", write_bert, {"basic": [], "extended": [SKIP], "fused": fused})
     for layer, wanted in (("decoder", ["FusedMatMul"]), ("llama", ["QuickGelu"])):
         write = functools.partial(write_transformer, layer)
         check(tally, work, layer, write, {"basic": [], "extended": wanted})
@@ -190,18 +199,19 @@ def check_small(tally, work):
 
 
 def check_real(tally, work):
-    for name, kind in REAL.items():
+    for name, forms in FUSED.items():
         write = functools.partial(write_real, name)
-        forms = {"basic": [], "extended": []} | ({"fused": []} if kind else {})
-        check(tally, work, name, write, forms, functools.partial(fuse_real, name))
+        fuse_it = functools.partial(fuse_real, name)
+        check(tally, work, name, write, {"basic": []} | forms, fuse_it)
 
 
-def main():
+def main(small, real):
+    """Checks the small models, or with --long the real ones."""
     tally = Tally()
     with tempfile.TemporaryDirectory() as work:
-        (check_real if "--long" in sys.argv else check_small)(tally, work)
+        (real if "--long" in sys.argv else small)(tally, work)
     tally.close()
 
 
 if __name__ == "__main__":
-    main()
+    main(check_small, check_real)

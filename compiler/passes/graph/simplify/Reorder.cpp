@@ -231,7 +231,7 @@ struct ReshapeBeforeSlice : OpRewritePattern<ReshapeOp> {
     Type elementType = op.getType().getElementType();
     RankedTensorType type = makeTensorType(kept, elementType);
     if (type == slice.getType())
-      return rewriter.notifyMatchFailure(op, "only drops axes");
+      return rewriter.notifyMatchFailure(op, "only moves axes of extent 1");
     RegroupedSlice regrouped(kept, op.getContext());
     for (const AxisGroup &group : groupAxes(getExtents(op.getX()), kept))
       if (!regrouped.add(slice, group))

@@ -14,6 +14,17 @@ func.func @heads_of_an_index(%x: tensor<3x7x1x12xf32>) -> tensor<7x1x3x4xf32> {
   return %y : tensor<7x1x3x4xf32>
 }
 
+// A reshape that only drops the axis stays behind the slice.
+// CHECK-LABEL: func @index_alone
+// CHECK-NEXT:    %[[S:.+]] = graph.slice %arg0
+// CHECK-NEXT:    graph.reshape %[[S]] {{.*}} -> tensor<7x12xf32>
+func.func @index_alone(%x: tensor<3x7x12xf32>) -> tensor<7x12xf32> {
+  %s = graph.slice %x {starts = affine_map<() -> (2, 0, 0)>, steps = array<i64: 1, 1, 1>}
+    : (tensor<3x7x12xf32>) -> tensor<1x7x12xf32>
+  %y = graph.reshape %s : (tensor<1x7x12xf32>) -> tensor<7x12xf32>
+  return %y : tensor<7x12xf32>
+}
+
 // A transpose takes in a reshape that only moves an axis of extent 1.
 // CHECK-LABEL: func @transpose_of_moved_unit
 // CHECK-NEXT:    %[[T:.+]] = graph.transpose %arg0 [0, 2, 1, 3]
