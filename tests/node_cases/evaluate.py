@@ -22,6 +22,11 @@ from node_cases.run import BF16_RTOL, JOBS, UNSUPPORTED, with_known_inputs
 SKIPPED = None
 
 
+def in_bytes(array):
+    """Integers of 4 and 2 bits as those of 8 that the module has."""
+    return array.astype(np.int8) if array.dtype.name in ("int4", "int2") else array
+
+
 def read_tensors(folder, kind):
     """The arrays of a data set; None if one is no tensor of numbers."""
     count = len(glob.glob(os.path.join(folder, f"{kind}_*.pb")))
@@ -29,7 +34,7 @@ def read_tensors(folder, kind):
     for i in range(count):
         try:
             tensor = onnx.load_tensor(os.path.join(folder, f"{kind}_{i}.pb"))
-            arrays.append(onnx.numpy_helper.to_array(tensor))
+            arrays.append(in_bytes(onnx.numpy_helper.to_array(tensor)))
         except Exception:  # what protobuf and onnx raise for other messages
             return None
     return None if any(a.dtype.kind in "OUS" for a in arrays) else arrays
