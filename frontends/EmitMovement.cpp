@@ -29,8 +29,42 @@ Value Emitter::broadcast(Value x, ArrayRef<AffineExpr> extents) {
   return type == x.getType() ? x : create<graph::BroadcastOp>(x, {}, type);
 }
 
-SmallVector<Value> Emitter::broadcastTogether(ArrayRef<Value> operands) {
-  SmallVector<Value> result;
+/// Extents that a run computes and that broadcasting needs to be equal become
+/// one: 0, and an error in the run, where they differ.
+void Emitter::equate(Value &a, Value &b) {
+  if (!a || !b || failed)
+    return;
+  graph::Extents from = extents(a), to = extents(b);
+  bool isChanged = false;
+  for (size_t i = 1; i <= std::min(from.size(), to.size()); ++i) {
+    AffineExpr &mine = from[from.size() - i], &other = to[to.size() - i];
+    bool isOne =
+        graph::getConstant(mine) == 1 || graph::getConstant(other) == 1;
+    if (isOne || graph::isEqual(mine, other) ||
+        !graph::isComputed(mine - other, sizes.getSymbols()))
+      continue;
+    Value count = size(mine);
+    Value areEqual = compare(graph::CompareKind::eq, count, size(other));
+    require(areEqual, "shapes " + printShape(a) + " and " + printShape(b) +
+                          " are of different sizes");
+    int64_t most =
+        std::min(sizes.getRange(mine).max, sizes.getRange(other).max);
+    mine = other = readSize(
+        {AffineExpr(), select(areEqual, count, constantLike(0, count))},
+        "common", most);
+    isChanged = true;
+  }
+  if (!isChanged)
+    return;
+  a = reshape(a, from);
+  b = reshape(b, to);
+}
+
+SmallVector<Value> Emitter::broadcastTogether(ArrayRef<Value> given) {
+  SmallVector<Value> result, operands(given);
+  for (size_t i = 0; i < operands.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      equate(operands[i], operands[j]);
   std::optional<graph::Extents> common = graph::Extents();
   for (Value operand : operands) {
     if (!operand)
@@ -131,6 +165,8 @@ Value Emitter::pad(Value x, Value value, ArrayRef<int64_t> low,
 }
 
 Value Emitter::iota(ArrayRef<AffineExpr> extents, int64_t axis, Type type) {
+  if (!type)
+    return nullptr; // of a value that is missing
   return create<graph::IotaOp>({}, {attr("axis", axis)},
                                graph::makeTensorType(extents, type));
 }

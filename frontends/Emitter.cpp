@@ -30,6 +30,15 @@ bool Emitter::checkSize(Type type) {
   if (!tensor)
     return true;
   graph::Extents extents = graph::getExtents(tensor);
+  bool isComputed = llvm::any_of(extents, [&](AffineExpr extent) {
+    return graph::isComputed(extent, sizes.getSymbols());
+  });
+  if (isComputed && sizes.getMaxElements(extents) > kMaxElements) {
+    unsupported("a tensor of more than 2^40 elements, which the bounds of " +
+                printExtents(extents) +
+                " (--bound NAME=N makes one smaller) allow,");
+    return false;
+  }
   if (sizes.getMaxElements(extents) > kMaxElements) {
     fail("a tensor of this node would have more than 2^40 elements");
     return false;
@@ -46,13 +55,17 @@ bool Emitter::checkNonNegative(AffineExpr size) {
   return !where;
 }
 
-std::string Emitter::printShape(Value value) {
+std::string Emitter::printExtents(ArrayRef<AffineExpr> extents) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   llvm::interleave(
-      graph::getExtents(value), stream,
+      extents, stream,
       [&](AffineExpr extent) { stream << sizes.print(extent); }, "x");
   return "[" + text + "]";
+}
+
+std::string Emitter::printShape(Value value) {
+  return printExtents(graph::getExtents(value));
 }
 
 LogicalResult Emitter::inferTypes(OperationState &state) {

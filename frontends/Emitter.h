@@ -16,17 +16,25 @@
 
 namespace tcc {
 
+/// An integer that decides sizes: a size expression, or what a run computes, an
+/// i64 scalar.
+struct SizeElement {
+  mlir::AffineExpr known;
+  mlir::Value value;
+  int64_t max = kMaxElements; ///< that what a run computes may be
+};
+
 class Emitter {
 public:
   using Attributes = llvm::ArrayRef<mlir::NamedAttribute>;
 
-  Emitter(mlir::OpBuilder &builder, mlir::Location loc, const Sizes &sizes)
+  Emitter(mlir::OpBuilder &builder, mlir::Location loc, Sizes &sizes)
       : builder(builder), loc(loc), sizes(sizes) {}
 
   mlir::OpBuilder &getBuilder() { return builder; }
   mlir::MLIRContext *getContext() { return builder.getContext(); }
   mlir::Location getLoc() const { return loc; }
-  const Sizes &getSizes() const { return sizes; }
+  Sizes &getSizes() const { return sizes; }
 
   /// Records the first failure; gives null.
   mlir::Value fail(const llvm::Twine &message);
@@ -81,6 +89,24 @@ public:
   mlir::Value size(mlir::AffineExpr expression);
   mlir::Value content(llvm::ArrayRef<mlir::AffineExpr> elements,
                       mlir::RankedTensorType type);
+
+  // ReadSizes.cpp
+  /// The elements of a tensor of integers, of static shape.
+  llvm::SmallVector<SizeElement> elements(mlir::Value integers);
+  mlir::Value scalar(const SizeElement &element);
+  /// A size; one that a run computes becomes a symbol, and the run ends where
+  /// it is not in [min, max]. `--bound NAME=N` makes `max` smaller.
+  mlir::AffineExpr readSize(const SizeElement &element, llvm::StringRef name,
+                            int64_t max, int64_t min = 0);
+  /// The extents of a tensor with at most `maxElements` elements, or the bound
+  /// that `name` was given; axis i is NAME.i.
+  graph::Extents readShape(llvm::ArrayRef<SizeElement> elements,
+                           llvm::StringRef name, int64_t maxElements);
+  /// The product of i64 scalars; 2^31 or more if it is that.
+  mlir::Value multiplySizes(llvm::ArrayRef<mlir::Value> values);
+  /// A run ends with the message `otherwise` where `isMet`, a boolean scalar,
+  /// is false.
+  void require(mlir::Value isMet, const llvm::Twine &otherwise);
 
   mlir::Value reshape(mlir::Value x, llvm::ArrayRef<mlir::AffineExpr> extents);
   mlir::Value broadcast(mlir::Value x,
@@ -156,14 +182,19 @@ public:
 
 private:
   mlir::LogicalResult inferTypes(mlir::OperationState &state);
+  mlir::ModuleOp getModule();
+  void equate(mlir::Value &a, mlir::Value &b);
+  void setSymbol(mlir::AffineExpr symbol, mlir::Value value,
+                 llvm::StringRef what);
   bool checkSize(mlir::Type type);
   bool checkNonNegative(mlir::AffineExpr size);
   /// [2x3], for messages.
   std::string printShape(mlir::Value tensor);
+  std::string printExtents(llvm::ArrayRef<mlir::AffineExpr> extents);
 
   mlir::OpBuilder &builder;
   mlir::Location loc;
-  const Sizes &sizes;
+  Sizes &sizes;
   bool failed = false, unsupportedFeature = false;
   std::string message;
 };

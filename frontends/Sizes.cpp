@@ -13,6 +13,49 @@ AffineExpr Sizes::addSymbol(llvm::StringRef name, int64_t min, int64_t max) {
   return getAffineSymbolExpr(symbols.size() - 1, context);
 }
 
+AffineExpr Sizes::addComputed(llvm::StringRef name, int64_t min, int64_t max) {
+  std::string unique = name.str();
+  auto isTaken = [&](graph::SymbolAttr symbol) {
+    return symbol.getName() == unique;
+  };
+  for (int number = 2; llvm::any_of(symbols, isTaken); ++number)
+    unique = (name + "#" + llvm::Twine(number)).str();
+  symbols.push_back(graph::SymbolAttr::get(
+      context, StringAttr::get(context, unique), min, max, /*divisor=*/1,
+      /*isComputed=*/true, graph::LimitAttr()));
+  return getAffineSymbolExpr(symbols.size() - 1, context);
+}
+
+void Sizes::limitProduct(ArrayRef<AffineExpr> computed, int64_t max) {
+  auto product = AffineMapAttr::get(
+      graph::makeSizeMap({graph::getNumElements(computed, context)}, context));
+  auto limit = graph::LimitAttr::get(context, product, max);
+  for (AffineExpr size : computed) {
+    graph::SymbolAttr &symbol =
+        symbols[cast<AffineSymbolExpr>(size).getPosition()];
+    symbol = graph::SymbolAttr::get(context, symbol.getName(), symbol.getMin(),
+                                    symbol.getMax(), symbol.getDivisor(),
+                                    symbol.getIsComputed(), limit);
+  }
+}
+
+std::optional<int64_t> Sizes::findBound(llvm::StringRef name) {
+  for (const SizeBound &bound : bounds)
+    if (bound.name == name) {
+      usedBounds.insert(name);
+      return bound.max;
+    }
+  return std::nullopt;
+}
+
+std::vector<std::string> Sizes::getUnusedBounds() const {
+  std::vector<std::string> unused;
+  for (const SizeBound &bound : bounds)
+    if (!usedBounds.contains(bound.name))
+      unused.push_back(bound.name);
+  return unused;
+}
+
 AffineExpr Sizes::constant(int64_t value) const {
   return getAffineConstantExpr(value, context);
 }
@@ -41,17 +84,6 @@ std::string Sizes::print(AffineExpr size) const {
       i = end - 1;
   }
   return named;
-}
-
-/// The positions of the symbols in `size`.
-static SmallVector<unsigned> getUsedSymbols(AffineExpr size) {
-  SmallVector<unsigned> used;
-  size.walk([&](AffineExpr part) {
-    auto symbol = dyn_cast<AffineSymbolExpr>(part);
-    if (symbol && !llvm::is_contained(used, symbol.getPosition()))
-      used.push_back(symbol.getPosition());
-  });
-  return used;
 }
 
 /// Ranges of one symbol up to this are tried value by value.
@@ -89,7 +121,7 @@ static bool tryValues(ArrayRef<graph::SymbolAttr> symbols,
 std::optional<std::string> Sizes::findNegative(AffineExpr size) const {
   if (getRange(size).min >= 0)
     return std::nullopt;
-  SmallVector<unsigned> used = getUsedSymbols(size);
+  SmallVector<unsigned> used = graph::getUsedSymbols(size);
   std::string where;
   bool areAll = tryValues(symbols, used, [&](ArrayRef<int64_t> values) {
     if (graph::evaluate(size, values) >= 0)
@@ -168,9 +200,7 @@ Size Sizes::apply(SizeOp op, AffineExpr lhs, AffineExpr rhs) const {
     return simplify(lhs - rhs, count);
   case SizeOp::mul: {
     // Products are bounded so that chains of them cannot overflow.
-    double most = double(std::max(std::abs(l.min), std::abs(l.max))) *
-                  double(std::max(std::abs(r.min), std::abs(r.max)));
-    if (most >= double(kMaxElements))
+    if (graph::getMaxProduct({lhs, rhs}, symbols) >= double(kMaxElements))
       return std::nullopt;
     return simplify(lhs * rhs, count);
   }
@@ -198,7 +228,7 @@ Size Sizes::apply(SizeOp op, AffineExpr lhs, AffineExpr rhs) const {
 
 graph::Range Sizes::getTightRange(AffineExpr size) const {
   graph::Range tight{INT64_MAX, INT64_MIN};
-  SmallVector<unsigned> used = getUsedSymbols(size);
+  SmallVector<unsigned> used = graph::getUsedSymbols(size);
   bool isExact = used.size() == 1 &&
                  tryValues(symbols, used, [&](ArrayRef<int64_t> values) {
                    int64_t value = graph::evaluate(size, values);
@@ -265,20 +295,6 @@ Size Sizes::product(ArrayRef<AffineExpr> sizes) const {
   return result;
 }
 
-/// Takes a product apart into its constant and its other factors.
-static void collectFactors(AffineExpr size, int64_t &scale,
-                           SmallVectorImpl<AffineExpr> &factors) {
-  auto binary = dyn_cast<AffineBinaryOpExpr>(size);
-  if (auto known = graph::getConstant(size)) {
-    scale *= *known;
-  } else if (binary && binary.getKind() == AffineExprKind::Mul) {
-    collectFactors(binary.getLHS(), scale, factors);
-    collectFactors(binary.getRHS(), scale, factors);
-  } else {
-    factors.push_back(size);
-  }
-}
-
 /// Terms of a sum divided one by one.
 static Size divideTerms(AffineExpr size, int64_t divisor) {
   if (auto known = graph::getConstant(size)) {
@@ -306,9 +322,9 @@ Size Sizes::divideProducts(ArrayRef<AffineExpr> numerator,
   int64_t scale = 1, divisor = 1;
   SmallVector<AffineExpr> factors, divisors;
   for (AffineExpr size : numerator)
-    collectFactors(size, scale, factors);
+    graph::collectFactors(size, scale, factors);
   for (AffineExpr size : denominator)
-    collectFactors(size, divisor, divisors);
+    graph::collectFactors(size, divisor, divisors);
   for (AffineExpr factor : divisors) {
     auto same = llvm::find_if(factors, [&](AffineExpr other) {
       return graph::isEqual(other, factor);
@@ -335,13 +351,7 @@ Size Sizes::divideProducts(ArrayRef<AffineExpr> numerator,
 }
 
 int64_t Sizes::getMaxElements(ArrayRef<AffineExpr> extents) const {
-  double product = 1;
-  for (AffineExpr extent : extents) {
-    graph::Range range = getRange(extent);
-    if (range.max == 0 && range.min == 0)
-      return 0;
-    product *= std::max(double(range.max), -double(range.min));
-  }
+  double product = graph::getMaxProduct(extents, symbols);
   return product > double(kMaxElements) ? kMaxElements + 1 : int64_t(product);
 }
 

@@ -10,6 +10,8 @@
 
 #include "dialects/graph/GraphDialect.h"
 #include "dialects/graph/Shape.h"
+#include "tcc/import_options.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace tcc {
 
@@ -22,6 +24,11 @@ using Size = std::optional<mlir::AffineExpr>;
 constexpr int64_t kMaxContent = 4096;
 /// Extents and element counts beyond this are refused.
 constexpr int64_t kMaxElements = int64_t(1) << 40;
+/// The most elements of a tensor whose extents nothing bounds but a run, unless
+/// a bound is given.
+constexpr int64_t kUsualElements = int64_t(1) << 22;
+/// The same of one extent alone, two of which often meet in a tensor.
+constexpr int64_t kUsualExtent = int64_t(1) << 16;
 
 enum class SizeOp { add, sub, mul, div, mod, rem, min, max };
 enum class SizeCompare { eq, ne, lt, le, gt, ge };
@@ -29,9 +36,20 @@ enum class SizeCompare { eq, ne, lt, le, gt, ge };
 /// Knows the ranges of the symbols.
 class Sizes {
 public:
-  explicit Sizes(mlir::MLIRContext *context) : context(context) {}
+  explicit Sizes(mlir::MLIRContext *context,
+                 llvm::ArrayRef<SizeBound> bounds = {})
+      : context(context), bounds(bounds) {}
 
   mlir::AffineExpr addSymbol(llvm::StringRef name, int64_t min, int64_t max);
+  /// A symbol that an op of the module sets, at most `max`, behind those of the
+  /// inputs. The name gets a number where another symbol has it.
+  mlir::AffineExpr addComputed(llvm::StringRef name, int64_t min, int64_t max);
+  /// The product of `computed`, such symbols, is at most `max`.
+  void limitProduct(llvm::ArrayRef<mlir::AffineExpr> computed, int64_t max);
+  /// What is given as the bound of size `name`, if anything is.
+  std::optional<int64_t> findBound(llvm::StringRef name);
+  /// Sizes with a bound that nothing asked for.
+  std::vector<std::string> getUnusedBounds() const;
   llvm::ArrayRef<tcc::graph::SymbolAttr> getSymbols() const { return symbols; }
 
   mlir::AffineExpr constant(int64_t value) const;
@@ -63,6 +81,8 @@ private:
   graph::Range getTightRange(mlir::AffineExpr size) const;
 
   mlir::MLIRContext *context;
+  llvm::ArrayRef<SizeBound> bounds;
+  llvm::StringSet<> usedBounds;
   llvm::SmallVector<graph::SymbolAttr> symbols;
 };
 

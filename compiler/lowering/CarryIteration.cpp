@@ -34,8 +34,9 @@ static LoopOp createLoopWith(LoopOp loop, Value init) {
   inits.push_back(init);
   SmallVector<Type> types(loop.getResultTypes());
   types.insert(types.begin() + carried, init.getType());
-  auto result = builder.create<LoopOp>(loop.getLoc(), types, loop.getTrips(),
-                                       loop.getCondition(), inits);
+  auto result =
+      builder.create<LoopOp>(loop.getLoc(), types, loop.getTrips(),
+                             loop.getCondition(), inits, loop.getCountAttr());
   result.getBody().takeBody(loop.getBody());
   for (unsigned i = 0, e = loop.getNumResults(); i < e; ++i)
     loop.getResult(i).replaceAllUsesWith(

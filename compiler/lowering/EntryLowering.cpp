@@ -124,6 +124,29 @@ void EntryLowering::lowerFused(graph::FusedOp op,
       /*lane=*/0);
 }
 
+void EntryLowering::lowerReadSize(graph::ReadSizeOp op) {
+  unsigned symbol = op.getDefinedSymbols().front();
+  builder.create<ReadSizeOp>(op.getLoc(), symbol, getBuffer(op.getSize()),
+                             getElementTypeOrSelf(op.getSize()),
+                             symbols[symbol].getMin(), symbols[symbol].getMax(),
+                             getNodeName(op), op.getWhat(), /*lane=*/0);
+}
+
+/// The extents of results that `block`, a branch, does not yield as they are.
+void EntryLowering::setExtents(graph::IfOp op, Block &block) {
+  llvm::DenseSet<unsigned> set;
+  for (auto [result, value] :
+       llvm::zip_equal(op.getResults(), block.getTerminator()->getOperands()))
+    for (auto [extent, own] :
+         llvm::zip_equal(graph::getExtents(result), graph::getExtents(value))) {
+      auto symbol = dyn_cast<AffineSymbolExpr>(extent);
+      if (symbol && extent != own && set.insert(symbol.getPosition()).second)
+        builder.create<SetSizeOp>(op.getLoc(), symbol.getPosition(),
+                                  graph::makeSizeMap(own, op.getContext()),
+                                  /*lane=*/0);
+    }
+}
+
 LogicalResult EntryLowering::lowerIf(graph::IfOp op,
                                      const Destinations &destinations) {
   SmallVector<Value> results;
@@ -136,8 +159,12 @@ LogicalResult EntryLowering::lowerIf(graph::IfOp op,
   builder.setInsertionPointToStart(&branch.getThenRegion().emplaceBlock());
   if (failed(lowerBlock(op.getThenRegion().front(), results)))
     return failure();
+  setExtents(op, op.getThenRegion().front());
   builder.setInsertionPointToStart(&branch.getElseRegion().emplaceBlock());
-  return lowerBlock(op.getElseRegion().front(), results);
+  if (failed(lowerBlock(op.getElseRegion().front(), results)))
+    return failure();
+  setExtents(op, op.getElseRegion().front());
+  return success();
 }
 
 LogicalResult EntryLowering::lowerOp(Operation &op,
@@ -171,6 +198,10 @@ LogicalResult EntryLowering::lowerOp(Operation &op,
       })
       .Case([&](graph::PartOp part) { return lowerPart(part); })
       .Case([&](graph::AllGatherOp gather) { return lowerAllGather(gather); })
+      .Case([&](graph::ReadSizeOp read) {
+        lowerReadSize(read);
+        return success();
+      })
       .Case([&](graph::IfOp branch) { return lowerIf(branch, destinations); })
       .Case([&](graph::LoopOp loop) { return lowerLoop(loop, destinations); })
       .Default([&](Operation *other) {

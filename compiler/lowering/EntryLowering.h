@@ -65,7 +65,9 @@ private:
   LogicalResult lowerBlock(Block &block, llvm::ArrayRef<Value> results);
   LogicalResult lowerOp(mlir::Operation &op, const Destinations &destinations);
   void lowerFused(graph::FusedOp op, const Destinations &destinations);
+  void lowerReadSize(graph::ReadSizeOp op);
   LogicalResult lowerIf(graph::IfOp op, const Destinations &destinations);
+  void setExtents(graph::IfOp op, Block &block);
 
   // CollectiveLowering.cpp
   struct Members;

@@ -48,7 +48,8 @@ std::optional<AffineMap> EntryLowering::lowerTrips(graph::LoopOp op) {
   int64_t slot = slotCount++;
   builder.create<ReadSizeOp>(op.getLoc(), slot, getBuffer(trips),
                              getElementTypeOrSelf(trips), INT64_MIN, INT64_MAX,
-                             getNodeName(op), /*lane=*/0);
+                             getNodeName(op), "number of iterations",
+                             /*lane=*/0);
   return AffineMap::get(0, slot + 1, getAffineSymbolExpr(slot, context));
 }
 
@@ -151,6 +152,10 @@ LogicalResult EntryLowering::lowerLoop(graph::LoopOp op,
   }
   for (auto [result, buffer] : llvm::zip(op.getResults(), state.results))
     buffers[result] = buffer;
+  for (unsigned symbol : op.getDefinedSymbols())
+    builder.create<SetSizeOp>(op.getLoc(), symbol,
+                              AffineMap::get(0, slot + 1, state.slot),
+                              /*lane=*/0);
   return success();
 }
 

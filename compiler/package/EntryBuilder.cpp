@@ -219,9 +219,10 @@ EntryBuilder::Action EntryBuilder::buildLoop(exec::LoopOp op) {
 
 EntryBuilder::Action EntryBuilder::buildReadSize(exec::ReadSizeOp op) {
   auto node = fbb.CreateString(op.getNode().str());
+  auto what = fbb.CreateString(op.getWhat().str());
   auto read = format::CreateReadSize(
       fbb, op.getSlot(), getIndex(op.getBuffer()), getDType(op.getType()),
-      op.getMin(), op.getMax(), node);
+      op.getMin(), op.getMax(), node, what);
   return {format::Action::ReadSize, read.Union()};
 }
 

@@ -67,6 +67,8 @@ private:
 ProgramBuilder::Tables<format::Symbol> ProgramBuilder::buildSymbols() {
   Tables<format::Symbol> tables;
   for (graph::SymbolAttr symbol : graph::getSymbols(module)) {
+    if (symbol.getIsComputed())
+      continue; // commands set its slot
     auto name = fbb.CreateString(symbol.getName().str());
     tables.push_back(format::CreateSymbol(
         fbb, name, symbol.getMin(), symbol.getMax(), symbol.getDivisor()));

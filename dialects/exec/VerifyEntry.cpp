@@ -29,8 +29,11 @@ public:
 
   LogicalResult verify() {
     auto module = entry->getParentOfType<ModuleOp>();
-    symbols = module ? graph::getSymbols(module).size() : 0;
-    if (symbols > int64_t(entry.getSlots()))
+    SmallVector<graph::SymbolAttr> all = graph::getSymbols(module);
+    symbolsWithComputed = all.size();
+    symbols = llvm::count_if(
+        all, [](graph::SymbolAttr symbol) { return !symbol.getIsComputed(); });
+    if (all.size() > entry.getSlots())
       return entry.emitOpError("has fewer slots than the module has symbols");
     isSet.set(0, symbols);
     if (failed(verifyRankSlot()))
@@ -43,6 +46,7 @@ private:
   LogicalResult verifyBlock(Block &block, Collectives &collectives);
   LogicalResult verifyOp(Operation &op, Collectives &collectives);
   LogicalResult verifyLane(Operation &op);
+  LogicalResult verifyBytes(BufferOp op);
   LogicalResult verifyMaps(Operation &op);
   LogicalResult verifyRankSlot();
   LogicalResult verifySetSlot(CommandOpInterface command);
@@ -52,7 +56,8 @@ private:
   LogicalResult verifyToken(TokenOpInterface op);
 
   EntryOp entry;
-  int64_t symbols = 0; ///< the slots of these come first
+  int64_t symbols = 0; ///< that inputs tell: the slots of these come first
+  size_t symbolsWithComputed = 0;
   llvm::BitVector isSet;
   llvm::BitVector isLoopSlot;
 };
@@ -82,8 +87,8 @@ LogicalResult EntryVerifier::verifyBlock(Block &block,
 LogicalResult EntryVerifier::verifyOp(Operation &op, Collectives &collectives) {
   if (isa<ViewOp>(op))
     return success(); // its slots are read where it is used
-  if (isa<BufferOp>(op))
-    return verifyMaps(op);
+  if (auto buffer = dyn_cast<BufferOp>(op))
+    return verifyBytes(buffer);
   auto command = dyn_cast<CommandOpInterface>(op);
   if (!command)
     return op.emitOpError("is no command");
@@ -110,6 +115,18 @@ LogicalResult EntryVerifier::verifyLane(Operation &op) {
       op.getNumRegions() > 0 || cast<CommandOpInterface>(op).getSetSlot() >= 0;
   if (isOnHost && lane != 0)
     return op.emitOpError("is done by the host, which issues lane 0");
+  return success();
+}
+
+/// A buffer has room for the largest size: its symbols need no value yet.
+LogicalResult EntryVerifier::verifyBytes(BufferOp op) {
+  AffineMap bytes = op.getBytes();
+  for (unsigned slot = symbolsWithComputed; slot < bytes.getNumSymbols();
+       ++slot)
+    if (bytes.isFunctionOfSymbol(slot) &&
+        (slot >= isSet.size() || !isSet[slot]))
+      return op.emitOpError("reads size slot ")
+             << slot << ", which is not set here";
   return success();
 }
 

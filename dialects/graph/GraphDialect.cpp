@@ -37,6 +37,37 @@ parseStepField(AsmParser &parser) {
 
 namespace tcc::graph {
 
+/// `<"name", 1 to 8 by 1 computed within <limit>>`
+Attribute SymbolAttr::parse(AsmParser &parser, Type) {
+  StringAttr name;
+  int64_t min = 0, max = 0, divisor = 1;
+  if (parser.parseLess() || parser.parseAttribute(name) ||
+      parser.parseComma() || parser.parseInteger(min) ||
+      parser.parseKeyword("to") || parser.parseInteger(max) ||
+      parser.parseKeyword("by") || parser.parseInteger(divisor))
+    return {};
+  bool isComputed = succeeded(parser.parseOptionalKeyword("computed"));
+  LimitAttr limit;
+  if (succeeded(parser.parseOptionalKeyword("within"))) {
+    limit = cast_if_present<LimitAttr>(LimitAttr::parse(parser, {}));
+    if (!limit)
+      return {};
+  }
+  if (parser.parseGreater())
+    return {};
+  return get(parser.getContext(), name, min, max, divisor, isComputed, limit);
+}
+
+void SymbolAttr::print(AsmPrinter &printer) const {
+  printer << '<' << getName() << ", " << getMin() << " to " << getMax()
+          << " by " << getDivisor() << (getIsComputed() ? " computed" : "");
+  if (getLimit()) {
+    printer << " within ";
+    getLimit().print(printer);
+  }
+  printer << '>';
+}
+
 void GraphDialect::initialize() {
   addAttributes<
 #define GET_ATTRDEF_LIST

@@ -16,7 +16,8 @@ def Graph_Dialect : Dialect {
     Values are ranked tensors. A dimension is a constant or an affine expression
     of the module's symbols: the tensor's encoding is then an affine map
     `()[s0, ...] -> (extents)` whose symbol `i` is entry `i` of the module
-    attribute `graph.symbols` (see Shape.h). Element types are f64, f32, f16,
+    attribute `graph.symbols` (see Shape.h). Where an op gives a symbol its value,
+    what uses the symbol follows it. Element types are f64, f32, f16,
     bf16, si/ui 8..64 (`i8` is signed, `ui8` unsigned) and `i1` for booleans.
 
     Function arguments and results carry `graph.name`, the model's name.
@@ -174,12 +175,38 @@ def Graph_ScatterKindAttr : Graph_EnumAttr<Graph_ScatterKind, "scatter_kind">;
 def Graph_RandomKindAttr : Graph_EnumAttr<Graph_RandomKind, "random_kind">;
 def Graph_KernelKindAttr : Graph_EnumAttr<Graph_KernelKind, "kernel_kind">;
 
+def Graph_LimitAttr : AttrDef<Graph_Dialect, "Limit"> {
+  let mnemonic = "limit";
+  let summary = "the most that a product of symbols is";
+  let description = [{
+    Example: `<affine_map<()[s0, s1] -> (s0 * s1)> to 24>`
+  }];
+  let parameters = (ins "::mlir::AffineMapAttr":$product, "int64_t":$max);
+  let assemblyFormat = "`<` $product `to` $max `>`";
+}
+
 def Graph_SymbolAttr : AttrDef<Graph_Dialect, "Symbol"> {
   let mnemonic = "symbol";
   let summary = "an unknown dimension: its name, range and divisor";
+  let description = [{
+    The inputs' shapes tell the values of symbols, but for `computed` ones: an op
+    of the module gives these their values. They are the last of a module. With
+    `limit` a symbol is one of some whose product is bounded.
+
+    Example: `<"boxes.0", 0 to 100 by 1 computed>`
+  }];
   let parameters = (ins "::mlir::StringAttr":$name, "int64_t":$min,
-                        "int64_t":$max, "int64_t":$divisor);
-  let assemblyFormat = [{ `<` $name `,` $min `to` $max `by` $divisor `>` }];
+                        "int64_t":$max, "int64_t":$divisor,
+                        DefaultValuedParameter<"bool", "false">:$isComputed,
+                        OptionalParameter<"::tcc::graph::LimitAttr">:$limit);
+  let hasCustomAssemblyFormat = 1;
+  let builders = [
+    AttrBuilder<(ins "::mlir::StringAttr":$name, "int64_t":$min,
+                     "int64_t":$max, "int64_t":$divisor), [{
+      return $_get($_ctxt, name, min, max, divisor, /*isComputed=*/false,
+                   /*limit=*/::tcc::graph::LimitAttr());
+    }]>
+  ];
 }
 
 /// An enum of the package's schema, by the name of the enumerator.

@@ -163,6 +163,8 @@ SmallVector<AxisGroup> groupAxes(ArrayRef<AffineExpr> from,
 
 SmallVector<SymbolAttr> getSymbols(ModuleOp module) {
   SmallVector<SymbolAttr> symbols;
+  if (!module)
+    return symbols;
   if (auto attr = module->getAttrOfType<ArrayAttr>(GraphDialect::kSymbolsAttr))
     for (Attribute symbol : attr)
       symbols.push_back(cast<SymbolAttr>(symbol));
@@ -173,6 +175,50 @@ void setSymbols(ModuleOp module, ArrayRef<SymbolAttr> symbols) {
   SmallVector<Attribute> attributes(symbols.begin(), symbols.end());
   module->setAttr(GraphDialect::kSymbolsAttr,
                   ArrayAttr::get(module.getContext(), attributes));
+}
+
+SmallVector<unsigned> getUsedSymbols(AffineExpr expression) {
+  SmallVector<unsigned> used;
+  expression.walk([&](AffineExpr part) {
+    auto symbol = dyn_cast<AffineSymbolExpr>(part);
+    if (symbol && !llvm::is_contained(used, symbol.getPosition()))
+      used.push_back(symbol.getPosition());
+  });
+  return used;
+}
+
+SmallVector<unsigned> getUsedSymbols(Operation *op) {
+  SmallVector<unsigned> used;
+  auto add = [&](AffineMap map) {
+    for (AffineExpr size : map.getResults())
+      for (unsigned symbol : getUsedSymbols(size))
+        if (!llvm::is_contained(used, symbol))
+          used.push_back(symbol);
+  };
+  for (Type type : op->getResultTypes())
+    if (auto tensor = dyn_cast<RankedTensorType>(type))
+      if (auto map = dyn_cast_if_present<AffineMapAttr>(tensor.getEncoding()))
+        add(map.getValue());
+  for (NamedAttribute attr : op->getAttrs())
+    if (auto map = dyn_cast<AffineMapAttr>(attr.getValue()))
+      add(map.getValue());
+  return used;
+}
+
+bool isComputed(AffineExpr expression, ArrayRef<SymbolAttr> symbols) {
+  return llvm::any_of(getUsedSymbols(expression), [&](unsigned symbol) {
+    return symbol < symbols.size() && symbols[symbol].getIsComputed();
+  });
+}
+
+LogicalResult verifyComputedSymbol(Operation *op, AffineMap map) {
+  auto module = op->getParentOfType<ModuleOp>();
+  if (module && map.getNumResults() == 1 &&
+      isa<AffineSymbolExpr>(map.getResult(0)) &&
+      isComputed(map.getResult(0), getSymbols(module)))
+    return success();
+  return op->emitOpError("expected a computed symbol, found ")
+         << AffineMapAttr::get(map);
 }
 
 static Range getBinaryRange(AffineExprKind kind, Range lhs, Range rhs) {
@@ -198,6 +244,82 @@ static Range getBinaryRange(AffineExprKind kind, Range lhs, Range rhs) {
   }
 }
 
+void collectFactors(AffineExpr size, int64_t &scale,
+                    SmallVectorImpl<AffineExpr> &factors) {
+  auto binary = dyn_cast<AffineBinaryOpExpr>(size);
+  if (auto known = getConstant(size)) {
+    scale *= *known;
+  } else if (binary && binary.getKind() == AffineExprKind::Mul) {
+    collectFactors(binary.getLHS(), scale, factors);
+    collectFactors(binary.getRHS(), scale, factors);
+  } else {
+    factors.push_back(size);
+  }
+}
+
+/// Takes the factors of a limit that one of `factors` has out of these, and
+/// gives what their product is at most.
+static std::optional<int64_t> takeLimit(SmallVectorImpl<AffineExpr> &factors,
+                                        ArrayRef<SymbolAttr> symbols) {
+  for (AffineExpr factor : factors) {
+    auto symbol = dyn_cast<AffineSymbolExpr>(factor);
+    LimitAttr limit =
+        symbol ? symbols[symbol.getPosition()].getLimit() : LimitAttr();
+    if (!limit)
+      continue;
+    int64_t scale = 1;
+    SmallVector<AffineExpr> limited, rest(factors.begin(), factors.end());
+    collectFactors(limit.getProduct().getValue().getResult(0), scale, limited);
+    bool isWhole = llvm::all_of(limited, [&](AffineExpr part) {
+      auto *found = llvm::find(rest, part);
+      bool isFound = found != rest.end();
+      if (isFound)
+        rest.erase(found);
+      return isFound;
+    });
+    if (!isWhole)
+      continue;
+    factors.assign(rest.begin(), rest.end());
+    return limit.getMax() / scale;
+  }
+  return std::nullopt;
+}
+
+double getMaxProduct(ArrayRef<AffineExpr> sizes, ArrayRef<SymbolAttr> symbols) {
+  int64_t scale = 1;
+  SmallVector<AffineExpr> factors;
+  double product = 1;
+  for (AffineExpr size : sizes) {
+    if (getConstant(size) == 0)
+      return 0;
+    scale = 1;
+    collectFactors(size, scale, factors);
+    product *= std::abs(double(scale));
+  }
+  while (auto limit = takeLimit(factors, symbols))
+    product *= double(*limit);
+  for (AffineExpr factor : factors) {
+    Range range = getRange(factor, symbols);
+    product *= std::max(double(range.max), -double(range.min));
+  }
+  return product;
+}
+
+/// The range of a product of which symbols with a limit are factors.
+static std::optional<Range> getLimitedRange(AffineExpr product,
+                                            ArrayRef<SymbolAttr> symbols) {
+  int64_t scale = 1;
+  SmallVector<AffineExpr> factors;
+  collectFactors(product, scale, factors);
+  auto limit = takeLimit(factors, symbols);
+  if (!limit)
+    return std::nullopt;
+  MLIRContext *context = product.getContext();
+  Range rest = getRange(getNumElements(factors, context), symbols);
+  Range range = getBinaryRange(AffineExprKind::Mul, {0, *limit}, rest);
+  return getBinaryRange(AffineExprKind::Mul, {scale, scale}, range);
+}
+
 Range getRange(AffineExpr expression, ArrayRef<SymbolAttr> symbols) {
   if (auto constant = getConstant(expression))
     return {*constant, *constant};
@@ -206,6 +328,9 @@ Range getRange(AffineExpr expression, ArrayRef<SymbolAttr> symbols) {
     return {attr.getMin(), attr.getMax()};
   }
   auto binary = cast<AffineBinaryOpExpr>(expression);
+  if (binary.getKind() == AffineExprKind::Mul)
+    if (auto range = getLimitedRange(binary, symbols))
+      return *range;
   return getBinaryRange(binary.getKind(), getRange(binary.getLHS(), symbols),
                         getRange(binary.getRHS(), symbols));
 }

@@ -66,12 +66,36 @@ std::optional<int64_t> getConstant(mlir::AffineExpr expression);
 llvm::SmallVector<SymbolAttr> getSymbols(mlir::ModuleOp module);
 void setSymbols(mlir::ModuleOp module, llvm::ArrayRef<SymbolAttr> symbols);
 
+/// The positions of the symbols in `expression`, each once.
+llvm::SmallVector<unsigned> getUsedSymbols(mlir::AffineExpr expression);
+/// The positions of the symbols in the types and attributes of `op`, each once.
+llvm::SmallVector<unsigned> getUsedSymbols(mlir::Operation *op);
+/// True if an op gives one of the symbols in `expression` its value.
+bool isComputed(mlir::AffineExpr expression,
+                llvm::ArrayRef<SymbolAttr> symbols);
+/// `map` must be a computed symbol alone of the module of `op`.
+mlir::LogicalResult verifyComputedSymbol(mlir::Operation *op,
+                                         mlir::AffineMap map);
+
+/// Verifies the symbols of a module: the computed ones are the last, and what
+/// uses one in a function follows the op that sets it.
+mlir::LogicalResult verifySizes(mlir::Operation *module,
+                                mlir::Attribute symbols);
+
 /// Bounds of `expression` over the ranges of the symbols: inclusive, and exact
 /// for monotone expressions.
 struct Range {
   int64_t min, max;
 };
 Range getRange(mlir::AffineExpr expression, llvm::ArrayRef<SymbolAttr> symbols);
+
+/// Takes a product apart into its constant, which `scale` is multiplied by, and
+/// its other factors.
+void collectFactors(mlir::AffineExpr size, int64_t &scale,
+                    llvm::SmallVectorImpl<mlir::AffineExpr> &factors);
+/// The largest absolute value of the product of `sizes`, rounded.
+double getMaxProduct(llvm::ArrayRef<mlir::AffineExpr> sizes,
+                     llvm::ArrayRef<SymbolAttr> symbols);
 
 /// `expression` at the given symbol values.
 int64_t evaluate(mlir::AffineExpr expression, llvm::ArrayRef<int64_t> symbols);

@@ -171,6 +171,8 @@ LogicalResult GraphDialect::verifyOperationAttribute(Operation *op,
                                                      NamedAttribute attr) {
   if (attr.getName() == kTargetAttr && !isa<StringAttr>(attr.getValue()))
     return op->emitOpError("expected a name for ") << kTargetAttr;
+  if (attr.getName() == kSymbolsAttr)
+    return verifySizes(op, attr.getValue());
   return attr.getName() == kVariablesAttr ? verifyVariables(op, attr.getValue())
                                           : success();
 }

@@ -39,7 +39,7 @@ public:
                 const ImportOptions &options, const std::string &folder,
                 MLIRContext *context, Problems &problems)
       : proto(std::move(proto)), options(options), problems(problems),
-        builder(context), sizes(context),
+        builder(context), sizes(context, options.bounds),
         reader(context, folder, this->proto, options.readWeights),
         importer(builder, sizes, model.weights, reader, problems,
                  options.trains) {}
@@ -194,6 +194,11 @@ FailureOr<Model> ModelImporter::run() {
   if (!problems.empty())
     return failure();
   main->setStates(options.states, problems);
+  for (const std::string &name : sizes.getUnusedBounds())
+    problems.add(ProblemClass::usage,
+                 "--bound " + name +
+                     ": no size that a run computes is named "
+                     "so");
   model.module = main->take(sizes);
   for (const auto &entry : proto->metadata_props())
     model.metadata.push_back({entry.key(), entry.value()});

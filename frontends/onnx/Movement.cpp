@@ -1,5 +1,6 @@
 #include "frontends/onnx/Folding.h"
 #include "frontends/onnx/Ops.h"
+#include "frontends/onnx/RuntimeShapes.h"
 
 using namespace mlir;
 
@@ -53,6 +54,8 @@ resolveReshape(Node &node, ArrayRef<AffineExpr> wanted) {
 }
 
 static void importReshape(Node &node) {
+  if (node.isComputed(1))
+    return reshapeAtRunTime(node);
   auto wanted = node.requireContent(1, "a shape");
   if (!wanted || !node.tensor(0))
     return;
@@ -74,6 +77,8 @@ static void importFlatten(Node &node) {
 }
 
 static void importSqueeze(Node &node) {
+  if (node.getVersion() >= 13 && node.isComputed(1))
+    return squeezeAtRunTime(node);
   auto given = node.intsAttrOrInput("axes", 13, 1);
   graph::Extents extents = node.shape(0), kept;
   SmallVector<int64_t> axes =
@@ -93,6 +98,8 @@ static void importSqueeze(Node &node) {
 }
 
 static void importUnsqueeze(Node &node) {
+  if (node.getVersion() >= 13 && node.isComputed(1))
+    return unsqueezeAtRunTime(node);
   auto given = node.intsAttrOrInput("axes", 13, 1);
   if (!given || node.hasFailed())
     return (void)node.fail("axes are missing");
@@ -121,6 +128,8 @@ static void importTranspose(Node &node) {
 }
 
 static void importExpand(Node &node) {
+  if (node.isComputed(1))
+    return expandAtRunTime(node);
   auto shape = node.requireContent(1, "a shape");
   if (!shape || !node.tensor(0))
     return;
@@ -147,25 +156,33 @@ static void importExpand(Node &node) {
     node.setResult(0, node.broadcast(node.input(0), *extents));
 }
 
-/// Each axis repeated as a whole: [r, extent] flattened.
+/// [r, extent] of each axis, flattened.
+Value tile(Node &node, Value x, ArrayRef<AffineExpr> repeats) {
+  if (!x)
+    return nullptr;
+  graph::Extents split, repeated, joined;
+  for (auto [extent, count] : llvm::zip(node.extents(x), repeats)) {
+    Size product = node.getSizes().apply(SizeOp::mul, extent, count);
+    if (!product || node.getSizes().getRange(count).min < 0)
+      return node.fail("repeats are out of range");
+    split.append({node.getSizes().constant(1), extent});
+    repeated.append({count, extent});
+    joined.push_back(*product);
+  }
+  Value tiled = node.broadcast(node.reshape(x, split), repeated);
+  return node.reshape(tiled, joined);
+}
+
 static void importTile(Node &node) {
+  if (node.isComputed(1))
+    return tileAtRunTime(node);
   Value x = node.input(0);
   auto repeats = node.requireContent(1, "repeats");
   if (!x || !repeats)
     return;
   if (int64_t(repeats->size()) != node.rank(x))
     return (void)node.fail("one repeat an axis is expected");
-  graph::Extents split, repeated, joined;
-  for (auto [extent, count] : llvm::zip(node.extents(x), *repeats)) {
-    Size product = node.getSizes().apply(SizeOp::mul, extent, count);
-    if (!product || node.getSizes().getRange(count).min < 0)
-      return (void)node.fail("repeats are out of range");
-    split.append({node.getSizes().constant(1), extent});
-    repeated.append({count, extent});
-    joined.push_back(*product);
-  }
-  Value tiled = node.broadcast(node.reshape(x, split), repeated);
-  node.setResult(0, node.reshape(tiled, joined));
+  node.setResult(0, tile(node, x, *repeats));
 }
 
 // --- Parts -------------------------------------------------------------------
@@ -237,6 +254,8 @@ static void importSplit(Node &node) {
   int64_t axis = node.axis(node.intAttr("axis", 0), node.inputRank(0));
   if (node.hasFailed() || node.getNumOutputs() == 0)
     return;
+  if (node.getVersion() >= 13 && node.isComputed(1))
+    return splitAtRunTime(node, axis);
   auto parts = getParts(node, node.shape(0)[axis]);
   if (!parts)
     return;
@@ -315,6 +334,8 @@ static Value padAxes(Node &node, Value x, Value value, graph::PadMode mode,
 }
 
 static void importPad(Node &node) {
+  if (node.getVersion() >= 11 && (node.isComputed(1) || node.isComputed(3)))
+    return padAtRunTime(node);
   Value x = node.input(0);
   bool isOld = node.getVersion() < 11;
   auto pads = getPads(node);

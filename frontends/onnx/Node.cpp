@@ -65,7 +65,15 @@ const NarrowType *Node::narrowType(int64_t i) {
 std::optional<Content> Node::knownContent(int64_t i) {
   if (!hasInput(i) || inputs[i]->sequence)
     return std::nullopt;
+  RankedTensorType type = inputs[i]->type;
+  if (type && type.hasStaticShape() && type.getNumElements() == 0)
+    return Content();
   return importer.getContent(*inputs[i]);
+}
+
+bool Node::isComputed(int64_t i) {
+  return hasInput(i) && !inputs[i]->sequence && !knownContent(i) &&
+         !importer.isLeftOut(*inputs[i]);
 }
 
 static std::string getUnknownMessage(StringRef what) {
@@ -245,6 +253,10 @@ Tensor *Node::makeTensor(Value value) {
   tensor.type = cast<RankedTensorType>(value.getType());
   tensor.value = value;
   return importer.getPool().make(std::move(tensor));
+}
+
+std::string Node::getResultName(int64_t i) {
+  return hasOutput(i) ? importer.qualify(proto.output(i)) : "size";
 }
 
 void Node::setResult(int64_t i, Value value) {

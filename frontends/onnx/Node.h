@@ -46,6 +46,8 @@ public:
   /// The type that an input was decoded from; null if it is as it was.
   const NarrowType *narrowType(int64_t i);
 
+  /// True for an input whose elements only a run knows.
+  bool isComputed(int64_t i);
   /// The elements of an input that are known integers.
   std::optional<Content> knownContent(int64_t i);
   /// The same where the op cannot do without; fails the node.
@@ -84,6 +86,8 @@ public:
   int64_t getNumOutputs() const { return proto.output_size(); }
   bool hasOutput(int64_t i) const;
   void setResult(int64_t i, mlir::Value value);
+  /// The name of a result, with the calls that lead to it.
+  std::string getResultName(int64_t i = 0);
   /// The same of elements that stand for others.
   void setNarrow(int64_t i, mlir::Value stored, const NarrowType &narrow);
   void setContent(int64_t i, mlir::RankedTensorType type, Content content);

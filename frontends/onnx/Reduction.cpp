@@ -1,5 +1,6 @@
 #include "frontends/onnx/Folding.h"
 #include "frontends/onnx/Ops.h"
+#include "frontends/onnx/RuntimeShapes.h"
 
 using namespace mlir;
 using tcc::graph::ReduceKind;
@@ -11,6 +12,10 @@ struct Reduction {
   Value x;
   SmallVector<int64_t> axes;
   bool keepAxes;
+  /// Axes that a run chooses: x is in other extents, and the result has its
+  /// own after `finish`.
+  std::optional<SplitAxes> split;
+  int64_t axisCount = 0; ///< of these
 };
 
 /// Axes are an attribute before version `axesInputSince`, then input 1. nullopt
@@ -20,6 +25,16 @@ static std::optional<Reduction> readReduction(Node &node,
   Reduction reduction;
   reduction.x = node.input(0);
   reduction.keepAxes = node.intAttr("keepdims", 1) != 0;
+  if (node.getVersion() >= axesInputSince && node.isComputed(1) &&
+      reduction.x) {
+    reduction.split = splitAxesAtRunTime(node, reduction.x, 1);
+    if (node.hasFailed())
+      return std::nullopt;
+    reduction.axisCount = node.type(1).getNumElements();
+    reduction.x = reduction.split->x;
+    reduction.axes = reduction.split->reducedAxes;
+    return reduction;
+  }
   auto axes = node.intsAttrOrInput("axes", axesInputSince, 1);
   if (!reduction.x || node.hasFailed())
     return std::nullopt;
@@ -37,7 +52,17 @@ static std::optional<Reduction> readReduction(Node &node,
 
 static Value reduce(Node &node, ReduceKind kind, const Reduction &reduction,
                     Value x) {
-  return node.reduce(kind, x, reduction.axes, reduction.keepAxes);
+  return node.reduce(kind, x, reduction.axes,
+                     reduction.keepAxes || reduction.split);
+}
+
+static void finish(Node &node, const Reduction &reduction, Value result) {
+  if (reduction.split)
+    result = node.reshape(result, reduction.split->kept);
+  if (reduction.split && !reduction.keepAxes)
+    result = dropAxesAtRunTime(node, result, reduction.split->isReduced,
+                               reduction.axisCount);
+  node.setResult(0, result);
 }
 
 static Value countReduced(Node &node, const Reduction &reduction) {
@@ -50,6 +75,8 @@ static Value countReduced(Node &node, const Reduction &reduction) {
 /// Sum, product, smallest or largest element of a known vector.
 static bool foldReduce(Node &node, SizeOp op, int64_t axesInputSince) {
   auto axes = node.intsAttr("axes");
+  if (node.getVersion() >= axesInputSince && node.isComputed(1))
+    return false;
   if (node.getVersion() >= axesInputSince && node.hasInput(1))
     axes = node.requireInts(1, "axes");
   Tensor *source = node.tensor(0);
@@ -84,7 +111,7 @@ static void importReduce(Node &node) {
   Type type = node.elementType(reduction->x);
   Type byte = IntegerType::get(node.getContext(), 8, IntegerType::Unsigned);
   Value x = type.isInteger(1) ? node.cast(reduction->x, byte) : reduction->x;
-  node.setResult(0, node.cast(reduce(node, kind, *reduction, x), type));
+  finish(node, *reduction, node.cast(reduce(node, kind, *reduction, x), type));
 }
 
 static void importReduceMean(Node &node) {
@@ -92,13 +119,14 @@ static void importReduceMean(Node &node) {
   if (!reduction)
     return;
   Value sum = reduce(node, ReduceKind::sum, *reduction, reduction->x);
-  node.setResult(0, node.div(sum, countReduced(node, *reduction)));
+  finish(node, *reduction, node.div(sum, countReduced(node, *reduction)));
 }
 
 static void importReduceL1(Node &node) {
   if (auto reduction = readReduction(node, 18))
-    node.setResult(0, reduce(node, ReduceKind::sum, *reduction,
-                             node.create<graph::AbsOp>(reduction->x)));
+    finish(node, *reduction,
+           reduce(node, ReduceKind::sum, *reduction,
+                  node.create<graph::AbsOp>(reduction->x)));
 }
 
 static Value sumSquares(Node &node, const Reduction &reduction) {
@@ -108,7 +136,7 @@ static Value sumSquares(Node &node, const Reduction &reduction) {
 
 static void importReduceSumSquare(Node &node) {
   if (auto reduction = readReduction(node, 18))
-    node.setResult(0, sumSquares(node, *reduction));
+    finish(node, *reduction, sumSquares(node, *reduction));
 }
 
 static void importReduceL2(Node &node) {
@@ -126,13 +154,14 @@ static void importReduceL2(Node &node) {
   Value isZero = node.compare(graph::CompareKind::eq, sum, zero);
   Value root = node.create<graph::SqrtOp>(
       node.select(isZero, node.constantLike(1, sum), sum));
-  node.setResult(0, node.cast(node.select(isZero, zero, root), type));
+  finish(node, *reduction, node.cast(node.select(isZero, zero, root), type));
 }
 
 static void importReduceLogSum(Node &node) {
   if (auto reduction = readReduction(node, 18))
-    node.setResult(0, node.create<graph::LogOp>(reduce(
-                          node, ReduceKind::sum, *reduction, reduction->x)));
+    finish(node, *reduction,
+           node.create<graph::LogOp>(
+               reduce(node, ReduceKind::sum, *reduction, reduction->x)));
 }
 
 /// m + log(sum(e^(x - m))) with m = max(x), which keeps e^x from overflowing.
@@ -148,8 +177,9 @@ static void importReduceLogSumExp(Node &node) {
   Value exponentials = node.create<graph::ExpOp>(node.sub(x, shift));
   Value sum = node.reduce(ReduceKind::sum, exponentials, reduction->axes, true);
   Value result = node.add(node.create<graph::LogOp>(sum), shift);
-  node.setResult(
-      0, reduction->keepAxes ? result : node.squeeze(result, reduction->axes));
+  bool keepsAxes = reduction->keepAxes || reduction->split;
+  finish(node, *reduction,
+         keepsAxes ? result : node.squeeze(result, reduction->axes));
 }
 
 template <ReduceKind kind> static void importArgReduce(Node &node) {
@@ -168,8 +198,15 @@ template <ReduceKind kind> static void importArgReduce(Node &node) {
 
 template <ReduceKind kind> static void importCumulative(Node &node) {
   Value x = node.input(0);
-  auto given = node.requireInt(1, "axis", 0);
-  int64_t axis = node.axis(given.value_or(0), node.rank(x));
+  bool isComputed = node.isComputed(1);
+  graph::Extents whole = node.shape(0);
+  int64_t axis = 1;
+  if (isComputed) {
+    x = joinAroundAxisAtRunTime(node, x, 1);
+  } else {
+    auto given = node.requireInt(1, "axis", 0);
+    axis = node.axis(given.value_or(0), node.rank(x));
+  }
   auto kindAttr = graph::ReduceKindAttr::get(node.getContext(), kind);
   SmallVector<NamedAttribute> attributes = {node.attr("kind", kindAttr),
                                             node.attr("axis", axis)};
@@ -177,7 +214,8 @@ template <ReduceKind kind> static void importCumulative(Node &node) {
     attributes.push_back(node.flag("exclusive"));
   if (node.intAttr("reverse", 0) != 0)
     attributes.push_back(node.flag("reverse"));
-  node.setResult(0, node.create<graph::CumulativeOp>(x, attributes));
+  Value result = node.create<graph::CumulativeOp>(x, attributes);
+  node.setResult(0, isComputed ? node.reshape(result, whole) : result);
 }
 
 static constexpr int64_t last = kLastOpset;

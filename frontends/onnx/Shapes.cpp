@@ -3,6 +3,7 @@
 #include "frontends/onnx/Folding.h"
 #include "frontends/onnx/GraphImporter.h"
 #include "frontends/onnx/Ops.h"
+#include "frontends/onnx/RuntimeShapes.h"
 
 using namespace mlir;
 
@@ -96,8 +97,11 @@ static bool areExtents(Node &node, ArrayRef<AffineExpr> extents) {
 }
 
 static void importConstantOfShape(Node &node) {
-  auto extents = node.requireContent(0, "a shape");
   Tensor *fill = getFill(node);
+  if (node.isComputed(0) && !fill->isInvalid)
+    return fillAtRunTime(
+        node, node.reshape(node.getImporter().materialize(*fill), {}));
+  auto extents = node.requireContent(0, "a shape");
   if (!extents || fill->isInvalid || !areExtents(node, *extents))
     return;
   if (fill->type.getNumElements() != 1)
@@ -162,6 +166,9 @@ static void importRange(Node &node) {
   if (!node.tensor(0) || !node.tensor(1) || !node.tensor(2) ||
       importIntegerRange(node))
     return;
+  auto isKnown = [&](int64_t i) { return node.knownFloats(i).has_value(); };
+  if (!isKnown(0) || !isKnown(1) || !isKnown(2))
+    return rangeAtRunTime(node);
   auto start = node.requireFloats(0, "a range"),
        limit = node.requireFloats(1, "a range"),
        delta = node.requireFloats(2, "a range");
@@ -319,6 +326,10 @@ static bool foldSlice(Node &node, ArrayRef<AxisSlice> slices) {
 }
 
 static void importSlice(Node &node) {
+  auto isComputed = [&](int64_t i) { return node.isComputed(i); };
+  if (node.getVersion() >= 10 &&
+      llvm::any_of(llvm::seq<int64_t>(1, 5), isComputed))
+    return sliceAtRunTime(node);
   auto slices = node.tensor(0) ? readSlices(node) : std::nullopt;
   if (!slices || foldSlice(node, *slices))
     return;

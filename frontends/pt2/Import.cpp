@@ -26,8 +26,8 @@ class ProgramImporter {
 public:
   ProgramImporter(const Archive &archive, const ImportOptions &options,
                   MLIRContext *context, Problems &problems)
-      : options(options), problems(problems), builder(context), sizes(context),
-        program(archive, context, problems),
+      : options(options), problems(problems), builder(context),
+        sizes(context, options.bounds), program(archive, context, problems),
         tracer(builder, sizes, model.weights, problems, options.trains),
         runner(tracer, problems) {}
 

@@ -33,7 +33,7 @@ public:
                  mlir::MLIRContext *context, Problems &problems,
                  const Findings &before)
       : archive(archive), options(options), problems(problems), before(before),
-        builder(context), sizes(context),
+        builder(context), sizes(context, options.bounds),
         tracer(builder, sizes, model.weights, problems, options.trains) {}
 
   mlir::FailureOr<Model> run();

@@ -471,9 +471,14 @@ Status Walker::readSize(const format::ReadSize &read) {
       !status.ok())
     return status;
   int64_t value = extend(read.dtype(), bits);
+  std::string_view what = read.what() ? read.what()->string_view() : "a size";
+  bool isCheck = read.min() == 0 && read.max() == 0;
+  if (value != 0 && isCheck)
+    return makeError(Code::Usage, "node '", nameNode(read.node()), "': ", what);
   if (value < read.min() || value > read.max())
-    return makeError(Code::Usage, "node '", nameNode(read.node()), "': size ",
-                     value, " is outside [", read.min(), ", ", read.max(), "]");
+    return makeError(Code::Usage, "node '", nameNode(read.node()), "': ", what,
+                     " is ", value, ", compiled for ", read.min(), "..",
+                     read.max());
   slotValues[read.slot()] = value;
   return Status();
 }

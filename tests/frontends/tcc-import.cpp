@@ -1,7 +1,8 @@
 //===- tcc-import.cpp - Prints the module of a model file -----------------===//
 //
 // tcc-import MODEL [--dim NAME=N] [--input-shape NAME=AxB]
-//            [--input-value NAME=V] [--output NAME] [--state OUT=IN]
+//            [--input-value NAME=V] [--bound NAME=N] [--output NAME] [--state
+//            OUT=IN]
 //            [--weights=none] [--quiet] [--show-weights] [--locations]
 //            [--train] [--evaluate DIR]
 //
@@ -23,7 +24,7 @@ namespace cl = llvm::cl;
 
 static cl::opt<std::string> modelPath(cl::Positional, cl::Required);
 static cl::list<std::string> dims("dim"), shapes("input-shape"),
-    values("input-value"), outputs("output"), states("state");
+    values("input-value"), bounds("bound"), outputs("output"), states("state");
 static cl::opt<std::string> weights("weights", cl::init("embed")),
     folder("evaluate");
 static cl::opt<bool> isQuiet("quiet"), showWeights("show-weights"),
@@ -49,6 +50,7 @@ static tcc::ImportOptions makeOptions() {
   parseAll(dims, tcc::tools::parseDimBinding, options.dims);
   parseAll(shapes, tcc::tools::parseInputShape, options.inputShapes);
   parseAll(values, tcc::tools::parseInputValue, options.inputValues);
+  parseAll(bounds, tcc::tools::parseSizeBound, options.bounds);
   parseAll(states, tcc::tools::parseStatePair, options.states);
   options.outputs.assign(outputs.begin(), outputs.end());
   options.readWeights = weights != "none";

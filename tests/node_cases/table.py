@@ -13,8 +13,9 @@ MISSING = "not in the set"
 INTRODUCTION = f"""# ONNX backend cases
 
 All node and simple cases of opset {MAX_OPSET} and below, compiled, run and compared by
-`tests/node_cases/run.py --all --table docs/onnx-cases.md`. Cases that give shapes,
-axes or the like as inputs of the graph are compiled with those inputs fixed
+`tests/node_cases/run.py --all --table docs/onnx-cases.md`, with nothing fixed: what
+shapes, axes and the like decide where they are inputs of the graph, each run computes.
+Where tcc cannot do that yet, the case is compiled with those inputs fixed
 (`--input-value`). A case counts for its op; `_expanded` ones, which spell an op out
 by its function, count for that op too.
 

@@ -98,6 +98,14 @@ std::optional<InputValue> parseInputValue(std::string_view text) {
   return InputValue{std::string(named->name), std::string(named->value)};
 }
 
+std::optional<SizeBound> parseSizeBound(std::string_view text) {
+  std::optional<NamedText> named = splitName(text);
+  std::optional<int64_t> max = named ? parseSize(named->value) : std::nullopt;
+  if (!max)
+    return std::nullopt;
+  return SizeBound{std::string(named->name), *max};
+}
+
 std::optional<StatePair> parseStatePair(std::string_view text) {
   std::optional<NamedText> named = splitName(text);
   if (!named || named->value.empty())

@@ -75,6 +75,8 @@ static void addImportOptions(CLI::App &app, ImportOptions &options) {
           "NAME=1x3x224x224");
   addList(app, "--input-value", tools::parseInputValue, options.inputValues,
           "NAME=V: fix an input at compile time");
+  addList(app, "--bound", tools::parseSizeBound, options.bounds,
+          "NAME=N: the most that a size which each run computes may be");
   addList(app, "--state", tools::parseStatePair, options.states,
           "OUT=IN: an output that is the next input");
   app.add_option("--output", options.outputs,

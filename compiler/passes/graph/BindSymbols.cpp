@@ -25,6 +25,7 @@ struct BindSymbolsPass : impl::BindSymbolsPassBase<BindSymbolsPass> {
 
 /// What stands for each symbol of a module, and the symbols that are left.
 struct Binding {
+  MLIRContext *context;
   SmallVector<AffineExpr> expressions;
   SmallVector<SymbolAttr> left;
 };
@@ -44,8 +45,8 @@ static LogicalResult checkNames(ModuleOp module,
 
 static FailureOr<Binding> collect(ModuleOp module,
                                   const llvm::StringMap<int64_t> &values) {
-  Binding binding;
   MLIRContext *context = module.getContext();
+  Binding binding{context, {}, {}};
   for (SymbolAttr symbol : getSymbols(module)) {
     auto value = values.find(symbol.getName());
     if (value == values.end()) {
@@ -71,8 +72,9 @@ static Extents bindSizes(ArrayRef<AffineExpr> sizes, const Binding &binding) {
   return bound;
 }
 
-static void rewrite(Operation *scope, const Binding &binding) {
+static AttrTypeReplacer makeReplacer(const Binding &binding) {
   AttrTypeReplacer replacer;
+  MLIRContext *context = binding.context;
   // What is bound must not be bound again, as symbols have other numbers then.
   using BoundType = std::pair<Type, WalkResult>;
   replacer.addReplacement(
@@ -83,13 +85,29 @@ static void rewrite(Operation *scope, const Binding &binding) {
                                         type.getElementType()),
                          WalkResult::skip()};
       });
-  replacer.addReplacement([&](AffineMapAttr sizes) -> std::optional<Attribute> {
-    AffineMap map = sizes.getValue();
-    if (map.getNumSymbols() == 0)
-      return std::nullopt;
-    return AffineMapAttr::get(
-        makeSizeMap(bindSizes(map.getResults(), binding), scope->getContext()));
-  });
+  replacer.addReplacement(
+      [&, context](AffineMapAttr sizes) -> std::optional<Attribute> {
+        AffineMap map = sizes.getValue();
+        if (map.getNumSymbols() == 0)
+          return std::nullopt;
+        return AffineMapAttr::get(
+            makeSizeMap(bindSizes(map.getResults(), binding), context));
+      });
+  return replacer;
+}
+
+/// The symbols that are left, each with the new numbers in what it says of
+/// others.
+static void setLeft(ModuleOp module, const Binding &binding) {
+  AttrTypeReplacer replacer = makeReplacer(binding);
+  SmallVector<SymbolAttr> symbols;
+  for (SymbolAttr symbol : binding.left)
+    symbols.push_back(cast<SymbolAttr>(replacer.replace(symbol)));
+  setSymbols(module, symbols);
+}
+
+static void rewrite(Operation *scope, const Binding &binding) {
+  AttrTypeReplacer replacer = makeReplacer(binding);
   replacer.recursivelyReplaceElementsIn(scope, /*replaceAttrs=*/true,
                                         /*replaceLocs=*/false,
                                         /*replaceTypes=*/true);
@@ -103,7 +121,7 @@ LogicalResult bindSymbols(ModuleOp module,
   if (failed(binding))
     return failure();
   rewrite(module, *binding);
-  setSymbols(module, binding->left);
+  setLeft(module, *binding);
   return success();
 }
 
@@ -129,7 +147,7 @@ LogicalResult bindVariants(ModuleOp module,
     rewrite(variant, bindings[number]);
   }
   rewrite(main, bindings[0]);
-  setSymbols(module, bindings[0].left);
+  setLeft(module, bindings[0]);
   return success();
 }
 

@@ -82,14 +82,15 @@ def Exec_ReadSizeOp : Exec_Op<"read_size", [
                               ["getReads", "getWrites", "getSetSlot"]>]> {
   let summary = "slots[slot] = the integer in a buffer";
   let description = [{
-    A value outside [min, max] fails the run, naming the node.
+    A value outside [min, max] fails the run, naming the node and `what` is read.
   }];
   let arguments = (ins I64Attr:$slot, Exec_BufferType:$buffer,
                        TypeAttr:$type, I64Attr:$min, I64Attr:$max,
-                       StrAttr:$node,
+                       StrAttr:$node, StrAttr:$what,
                        DefaultValuedAttr<I64Attr, "0">:$lane);
   let assemblyFormat = [{
-    $slot `from` $buffer `as` $type `in` $min `to` $max `node` $node attr-dict
+    $slot `from` $buffer `as` $type `in` $min `to` $max `node` $node
+    `what` $what attr-dict
     `:` qualified(type($buffer))
   }];
   let hasVerifier = 1;

@@ -33,6 +33,12 @@ bool Evaluator::isKnown(AffineExpr size) const {
   return known;
 }
 
+void Evaluator::setSize(unsigned symbol, int64_t value) {
+  if (symbols.size() <= symbol)
+    symbols.resize(symbol + 1);
+  symbols[symbol] = value;
+}
+
 // --- Values ------------------------------------------------------------------
 
 void Evaluator::define(Value value, HostTensor tensor) {
@@ -146,6 +152,11 @@ Expected<Evaluator::Tensors> Evaluator::dispatch(Operation *op) {
     if (!tensor)
       return tensor.takeError();
     return makeTensors(std::move(*tensor));
+  }
+  if (auto read = dyn_cast<ReadSizeOp>(op)) {
+    setSize(read.getDefinedSymbols().front(),
+            get(read.getSize()).elements[0].i);
+    return Tensors();
   }
   if (auto fused = dyn_cast<FusedOp>(op))
     return evaluateBlock(fused.getBody().front(), getAll(fused.getInputs()));

@@ -235,4 +235,15 @@ def ShapeConditionOpInterface : OpInterface<"ShapeConditionOpInterface"> {
     "::tcc::graph::Extents", "getNonNegativeSizes">];
 }
 
+def SizeDefinitionOpInterface : OpInterface<"SizeDefinitionOpInterface"> {
+  let cppNamespace = "::tcc::graph";
+  let description = [{
+    An op that gives computed symbols their values. What uses them follows it, in
+    its block or in blocks inside.
+  }];
+  let methods = [InterfaceMethod<
+    "The positions of the symbols.",
+    "::llvm::SmallVector<unsigned>", "getDefinedSymbols">];
+}
+
 #endif // TCC_GRAPH_INTERFACES

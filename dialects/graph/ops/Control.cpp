@@ -20,15 +20,95 @@ static LogicalResult verifyYield(Operation *op, Region &region,
   return success();
 }
 
+/// An op that sets sizes is needed for them, too.
+static void
+addEffects(SizeDefinitionOpInterface op,
+           SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+               &effects) {
+  if (!op.getDefinedSymbols().empty())
+    effects.emplace_back(MemoryEffects::Write::get());
+}
+
+// --- If ----------------------------------------------------------------------
+
+static ValueRange getYielded(Region &region) {
+  return region.front().getTerminator()->getOperands();
+}
+
+/// The extents of results that a branch does not yield as they are.
+static SmallVector<AffineExpr> getSetExtents(IfOp op) {
+  SmallVector<AffineExpr> set;
+  for (Region *region : {&op.getThenRegion(), &op.getElseRegion()})
+    for (auto [result, value] : llvm::zip(op.getResults(), getYielded(*region)))
+      for (auto [extent, own] :
+           llvm::zip(getExtents(result), getExtents(value)))
+        if (extent != own && !llvm::is_contained(set, extent))
+          set.push_back(extent);
+  return set;
+}
+
+SmallVector<unsigned> IfOp::getDefinedSymbols() {
+  SmallVector<unsigned> symbols;
+  for (AffineExpr extent : getSetExtents(*this))
+    if (auto symbol = dyn_cast<AffineSymbolExpr>(extent))
+      symbols.push_back(symbol.getPosition());
+  return symbols;
+}
+
+void IfOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  addEffects(*this, effects);
+}
+
+/// Both branches yield the results' types, but for extents that the op sets.
+static LogicalResult verifyBranch(IfOp op, Region &region) {
+  auto yield = dyn_cast<YieldOp>(region.front().getTerminator());
+  if (!yield)
+    return op.emitOpError("expected a region that ends in a yield");
+  auto isFit = [](std::tuple<Value, Value> pair) {
+    auto type = cast<RankedTensorType>(std::get<0>(pair).getType());
+    auto own = cast<RankedTensorType>(std::get<1>(pair).getType());
+    return type.getElementType() == own.getElementType() &&
+           type.getRank() == own.getRank();
+  };
+  if (yield.getValues().size() != op.getNumResults() ||
+      !llvm::all_of(llvm::zip(op.getResults(), yield.getValues()), isFit))
+    return yield.emitOpError("does not yield the types (")
+           << op.getResultTypes() << ")";
+  return success();
+}
+
 LogicalResult IfOp::verify() {
   if (!hasOneElement(getCondition()) ||
       !getElementTypeOrSelf(getCondition()).isInteger(1))
     return emitOpError("expected a boolean condition with one element, found ")
            << getCondition().getType();
   for (Region *region : {&getThenRegion(), &getElseRegion()})
-    if (failed(verifyYield(*this, *region, getResultTypes())))
+    if (failed(verifyBranch(*this, *region)))
       return failure();
+  SmallVector<SymbolAttr> symbols =
+      getSymbols(getOperation()->getParentOfType<ModuleOp>());
+  for (AffineExpr extent : getSetExtents(*this))
+    if (!isa<AffineSymbolExpr>(extent) || !isComputed(extent, symbols))
+      return emitOpError("has extents that its branches do not yield: ")
+             << getResultTypes();
   return success();
+}
+
+// --- Loop --------------------------------------------------------------------
+
+SmallVector<unsigned> LoopOp::getDefinedSymbols() {
+  if (!getCount())
+    return {};
+  auto symbol = cast<AffineSymbolExpr>(getCount()->getResult(0));
+  return {symbol.getPosition()};
+}
+
+void LoopOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  addEffects(*this, effects);
 }
 
 /// What the body yields: whether to go on, the carried values, one slice each.
@@ -47,6 +127,8 @@ static SmallVector<Type> getYieldTypes(LoopOp op) {
 }
 
 LogicalResult LoopOp::verify() {
+  if (getCount() && failed(verifyComputedSymbol(*this, *getCount())))
+    return failure();
   if (getTrips() && !hasOneElement(getTrips()))
     return emitOpError("expected one number of trips");
   if (getCondition() && !hasOneElement(getCondition()))

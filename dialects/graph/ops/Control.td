@@ -4,12 +4,19 @@
 include "dialects/graph/GraphDialect.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 
-def Graph_IfOp : Graph_Op<"if", [Pure,
-    DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+/// An op with blocks, which has an effect if it sets sizes.
+class Graph_Control<string mnemonic, list<Trait> traits = []>
+    : Graph_Op<mnemonic, !listconcat(traits, [RecursivelySpeculatable,
+        RecursiveMemoryEffects, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+        DeclareOpInterfaceMethods<SizeDefinitionOpInterface>,
+        DeclareOpInterfaceMethods<DifferentiableOpInterface>])>;
+
+def Graph_IfOp : Graph_Control<"if"> {
   let summary = "one of two computations";
   let description = [{
     `condition` is a boolean with one element. Both regions yield the results'
-    types and may use values from outside.
+    types and may use values from outside. Where they yield other extents than a
+    result has, that extent is a computed symbol which the op sets.
   }];
   let arguments = (ins AnyRankedTensor:$condition);
   let results = (outs Variadic<AnyRankedTensor>:$results);
@@ -22,8 +29,7 @@ def Graph_IfOp : Graph_Op<"if", [Pure,
   let hasVerifier = 1;
 }
 
-def Graph_LoopOp : Graph_Op<"loop", [Pure, AttrSizedOperandSegments,
-    DeclareOpInterfaceMethods<DifferentiableOpInterface>]> {
+def Graph_LoopOp : Graph_Control<"loop", [AttrSizedOperandSegments]> {
   let summary = "repeats a computation on carried values";
   let description = [{
     The body's arguments are the iteration number (i64 scalar) and the carried
@@ -33,19 +39,21 @@ def Graph_LoopOp : Graph_Op<"loop", [Pure, AttrSizedOperandSegments,
     `condition` (absent: true) is false.
 
     Results are the final carried values and, for each slice, the slices stacked
-    along a new leading axis whose extent is the number of iterations: `scans`
-    gives that extent, so that the number of iterations must be known or bounded.
-    The body may use values from outside.
+    along a new leading axis whose extent is the number of iterations. That is a
+    size known before, or `count`: a computed symbol which the op sets. The body
+    may use values from outside.
   }];
   let arguments = (ins Optional<AnyRankedTensor>:$trips,
                        Optional<AnyRankedTensor>:$condition,
-                       Variadic<AnyRankedTensor>:$inits);
+                       Variadic<AnyRankedTensor>:$inits,
+                       OptionalAttr<AffineMapAttr>:$count);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     (`trips` $trips^ `:` type($trips))?
     (`while` $condition^ `:` type($condition))?
-    (`inits` $inits^ `:` type($inits))? (`->` type($results)^)?
+    (`inits` $inits^ `:` type($inits))? (`count` $count^)?
+    (`->` type($results)^)?
     attr-dict-with-keyword $body
   }];
   let hasVerifier = 1;

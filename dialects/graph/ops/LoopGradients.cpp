@@ -248,7 +248,8 @@ LoopOp LoopGradients::createDraft() {
       createScalar(emitter, emitter.builder.getI64Type(), double(trips));
   auto loop =
       emitter.builder.create<LoopOp>(emitter.loc, ValueRange(inits).getTypes(),
-                                     count, /*condition=*/Value(), inits);
+                                     count, /*condition=*/Value(), inits,
+                                     /*count=*/AffineMapAttr());
   Block &body = loop.getBody().emplaceBlock();
   body.addArgument(count.getType(), emitter.loc);
   for (Value init : inits)
@@ -361,7 +362,8 @@ LoopOp LoopGradients::finish(LoopOp draft, const Found &found,
     builder.create<YieldOp>(emitter.loc, next);
   }
   auto loop = builder.create<LoopOp>(emitter.loc, types, draft.getTrips(),
-                                     /*condition=*/Value(), inits);
+                                     /*condition=*/Value(), inits,
+                                     /*count=*/AffineMapAttr());
   loop.getBody().takeBody(draft.getBody());
   draft.erase();
   return loop;
@@ -383,7 +385,8 @@ void LoopGradients::saveValues() {
     types.push_back(value.stacked.getType());
   OpBuilder before(op);
   auto loop = before.create<LoopOp>(op.getLoc(), types, op.getTrips(),
-                                    op.getCondition(), op.getInits());
+                                    op.getCondition(), op.getInits(),
+                                    op.getCountAttr());
   IRMapping mapping;
   op.getBody().cloneInto(&loop.getBody(), mapping);
   Operation *yield = loop.getBody().front().getTerminator();
@@ -475,7 +478,8 @@ static LoopOp runToBound(LoopOp op, OpBuilder builder) {
   llvm::append_range(inits, op.getInits());
   SmallVector<Type> types(ValueRange(inits).getTypes());
   auto loop = builder.create<LoopOp>(op.getLoc(), types, op.getTrips(),
-                                     /*condition=*/Value(), inits);
+                                     /*condition=*/Value(), inits,
+                                     /*count=*/AffineMapAttr());
   Block &body = loop.getBody().emplaceBlock(), &once = op.getBody().front();
   body.addArgument(once.getArgument(0).getType(), op.getLoc());
   for (Type type : types)

@@ -32,6 +32,19 @@ OpFoldResult SizeOp::fold(FoldAdaptor) {
   return DenseElementsAttr::get(cast<ShapedType>(getType()), *value);
 }
 
+SmallVector<unsigned> ReadSizeOp::getDefinedSymbols() {
+  auto symbol = cast<AffineSymbolExpr>(getSymbol().getResult(0));
+  return {symbol.getPosition()};
+}
+
+LogicalResult ReadSizeOp::verify() {
+  auto type = cast<RankedTensorType>(getSize().getType());
+  if (!type.getElementType().isInteger() || !type.hasStaticShape() ||
+      type.getNumElements() != 1)
+    return emitOpError("expected one integer, found ") << type;
+  return verifyComputedSymbol(*this, getSymbol());
+}
+
 LogicalResult FusedOp::verify() {
   Block *body = &getBody().front();
   if (body->getArgumentTypes() != getInputs().getTypes())

@@ -45,6 +45,22 @@ def Graph_SizeOp : Graph_Op<"size", [Pure, InferTypeOpAdaptor,
   let hasFolder = 1;
 }
 
+def Graph_ReadSizeOp : Graph_Op<"read_size", [
+    DeclareOpInterfaceMethods<SizeDefinitionOpInterface>]> {
+  let summary = "a computed symbol is the integer in a tensor";
+  let description = [{
+    `symbol` is a computed symbol alone. A run fails where the integer lies
+    outside of the symbol's range, and says what it is the size of: `what`.
+
+    Example: `graph.read_size %n to affine_map<()[s0, s1] -> (s1)>
+      {what = "axis 1"} : tensor<i64>`
+  }];
+  let arguments = (ins AnyRankedTensor:$size, AffineMapAttr:$symbol,
+                       StrAttr:$what);
+  let assemblyFormat = "$size `to` $symbol attr-dict `:` type($size)";
+  let hasVerifier = 1;
+}
+
 def Graph_FusedOp : Graph_Op<"fused", [IsolatedFromAbove, Pure,
     SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "a region that becomes one kernel";

@@ -31,6 +31,12 @@ struct InputValue {
   std::string text;
 };
 
+/// The most that a size which each run computes may be.
+struct SizeBound {
+  std::string name;
+  int64_t max;
+};
+
 /// An output that is an input of the next run.
 struct StatePair {
   std::string output, input;
@@ -40,6 +46,7 @@ struct ImportOptions {
   std::vector<DimBinding> dims;
   std::vector<InputShape> inputShapes;
   std::vector<InputValue> inputValues;
+  std::vector<SizeBound> bounds;
   /// The values of the model to return; its outputs if empty.
   std::vector<std::string> outputs;
   std::vector<StatePair> states;

@@ -83,7 +83,7 @@ module attributes {graph.symbols = [#graph.symbol<"n", 1 to 8 by 1>]} {
         : !exec.buffer<host>, !exec.buffer<host>
       exec.wait %0
     }
-    exec.read_size 2 from %n as i64 in 0 to 8 node "n" : !exec.buffer<host>
+    exec.read_size 2 from %n as i64 in 0 to 8 node "n" what "size" : !exec.buffer<host>
     // expected-error @+1 {{runs collectives as often as its data says}}
     exec.loop 3 trips affine_map<()[s0, s1, s2] -> (s2)> max 8 node "b" {
       %0 = exec.start_all_reduce %n to %n as i64 count affine_map<() -> (1)>

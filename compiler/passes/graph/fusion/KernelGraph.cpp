@@ -51,10 +51,32 @@ void KernelGraph::addOp(Operation *op) {
   consumersOf.emplace_back();
   order.push_back(id);
   addReads(id, op);
+  addSizes(id, op);
   Group &group = groups.emplace_back();
   group.members = {id};
   group.order = id;
   group.isFixed = !isFusible(op);
+}
+
+/// What uses a computed symbol follows the op that sets it.
+void KernelGraph::addSizes(OpId reader, Operation *op) {
+  op->walk([&](Operation *nested) {
+    for (unsigned symbol : getUsedSymbols(nested)) {
+      auto setter = sizeSetters.find(symbol);
+      if (setter != sizeSetters.end() && setter->second != reader)
+        addEdge(setter->second, reader);
+    }
+  });
+  if (auto definition = dyn_cast<SizeDefinitionOpInterface>(op))
+    for (unsigned symbol : definition.getDefinedSymbols())
+      sizeSetters[symbol] = reader;
+}
+
+void KernelGraph::addEdge(OpId producer, OpId consumer) {
+  if (llvm::is_contained(producersOf[consumer], producer))
+    return;
+  producersOf[consumer].push_back(producer);
+  consumersOf[producer].push_back(consumer);
 }
 
 /// Ops with regions read what their bodies capture.
@@ -68,11 +90,8 @@ void KernelGraph::addReads(OpId reader, Operation *op) {
       if (list.empty() || list.back() != reader)
         list.push_back(reader);
       auto it = ids.find(source.getDefiningOp());
-      if (it != ids.end() && it->second != reader &&
-          !llvm::is_contained(producersOf[reader], it->second)) {
-        producersOf[reader].push_back(it->second);
-        consumersOf[it->second].push_back(reader);
-      }
+      if (it != ids.end() && it->second != reader)
+        addEdge(it->second, reader);
     }
   });
 }

@@ -89,6 +89,8 @@ public:
 private:
   void addOp(mlir::Operation *op);
   void addReads(OpId reader, mlir::Operation *op);
+  void addSizes(OpId reader, mlir::Operation *op);
+  void addEdge(OpId producer, OpId consumer);
   bool holds(GroupId group, OpId op) const {
     return llvm::is_contained(groupsOf[op], group);
   }
@@ -116,6 +118,7 @@ private:
   std::vector<int64_t> homes; // -1: only copies
   std::vector<mlir::SmallVector<OpId, 4>> producersOf, consumersOf;
   llvm::DenseMap<mlir::Operation *, OpId> ids;
+  llvm::DenseMap<unsigned, OpId> sizeSetters; ///< by the computed symbol
   llvm::DenseMap<mlir::Value, mlir::SmallVector<OpId, 4>> readers;
   std::vector<int64_t> order; // position -> group, -1 where one was removed
   llvm::StringMap<Analysis> analyses; // by the bytes of members and results

@@ -1,0 +1,51 @@
+//===- RuntimeShapes.h - Shapes that a run computes -------------*- C++ -*-===//
+//
+// Each function imports a node one of whose shapes, axes or the like is known
+// only at run time. The sizes that follow become symbols (ReadSizes.cpp). They
+// are valid whatever the integers are, so that no kernel leaves its buffers:
+// where the integers make no sense a check ends the run, and sizes are 0.
+//
+//===----------------------------------------------------------------------===//
+#ifndef TCC_FRONTENDS_ONNX_RUNTIMESHAPES_H
+#define TCC_FRONTENDS_ONNX_RUNTIMESHAPES_H
+
+#include "frontends/onnx/Node.h"
+
+namespace tcc::onnx_import {
+
+void reshapeAtRunTime(Node &node);
+void expandAtRunTime(Node &node);
+void tileAtRunTime(Node &node);
+void squeezeAtRunTime(Node &node);
+void unsqueezeAtRunTime(Node &node);
+void splitAtRunTime(Node &node, int64_t axis);
+void sliceAtRunTime(Node &node);
+void padAtRunTime(Node &node);
+/// Each axis of x repeated as a whole.
+mlir::Value tile(Node &node, mlir::Value x,
+                 llvm::ArrayRef<mlir::AffineExpr> repeats);
+void fillAtRunTime(Node &node, mlir::Value scalar);
+void rangeAtRunTime(Node &node);
+
+/// x with each axis in two, [kept, reduced]: the extent is that of one of them,
+/// as `axes`, a list of integers, says. The first member of each pair is among
+/// `kept`, with its value.
+struct SplitAxes {
+  mlir::Value x;
+  llvm::SmallVector<int64_t> reducedAxes;
+  graph::Extents kept;
+  llvm::SmallVector<mlir::Value> isReduced; ///< boolean scalars
+};
+SplitAxes splitAxesAtRunTime(Node &node, mlir::Value x, int64_t axesInput);
+/// `x` without the axes of which `isDropped` is true, `count` in number, whose
+/// extents are 1.
+mlir::Value dropAxesAtRunTime(Node &node, mlir::Value x,
+                              llvm::ArrayRef<mlir::Value> isDropped,
+                              int64_t count);
+/// x as [before, extent of the axis, behind]; the axis, one integer, is input
+/// `i`.
+mlir::Value joinAroundAxisAtRunTime(Node &node, mlir::Value x, int64_t i);
+
+} // namespace tcc::onnx_import
+
+#endif // TCC_FRONTENDS_ONNX_RUNTIMESHAPES_H

@@ -1,0 +1,150 @@
+"""Models whose sizes a run computes: one package, many shapes, beside onnxruntime.
+
+Each model runs on inputs that give shapes of its own; those that make no sense end
+the run with exit 2 and a message that names the node.
+"""
+
+import os
+import tempfile
+
+import numpy as np
+import onnx
+import onnxruntime
+
+from harness import Tally, first_line, run_tool
+
+F32 = np.float32
+
+# A model in ONNX's text, and inputs that it runs on.
+MODELS = {
+    "reshape": (
+        "g (float[2, 6] x, int64[3] s) => (float[a, b, c] y)"
+        " { e = Exp (x) r = Reshape (e, s) y = Neg (r) }",
+        [{"s": s} for s in ([3, 4, 1], [-1, 2, 3], [2, 0, 1], [1, 1, 12], [12, 1, -1])],
+    ),
+    "slice": (
+        "g (float[8, 5] x, int64[2] b, int64[2] e) => (float[a, c] y)"
+        " { s = Slice (x, b, e) y = Mul (s, s) }",
+        [
+            {"b": [0, 0], "e": [8, 5]},
+            {"b": [-3, 1], "e": [100, -1]},
+            {"b": [5, 2], "e": [2, 3]},
+            {"b": [7, 4], "e": [8, 5]},
+        ],
+    ),
+    "softmax": (
+        "g (float[64] x, int64[1] n, int64[1] zero) => (float[a] y)"
+        " { s = Slice (x, zero, n) y = Softmax (s) }",
+        [{"n": [n], "zero": [0]} for n in (1, 7, 33, 64)],
+    ),
+    "product": (
+        "g (float[16, 8] x, float[8, 4] w, int64[1] n, int64[1] zero) => (float[a, 4] y)"
+        " { s = Slice (x, zero, n) p = MatMul (s, w) y = Relu (p) }",
+        [{"n": [n], "zero": [0]} for n in (0, 1, 5, 16)],
+    ),
+    "sum": (
+        "g (float[3, 4, 5] x, int64[2] axes) => (float[a] y)"
+        " { y = ReduceSum <keepdims = 0> (x, axes) }",
+        [{"axes": a} for a in ([0, 1], [1, 2], [-1, 0])],
+    ),
+    "pad": (
+        "g (float[3, 4] x, int64[4] p) => (float[a, b] y)"
+        ' { y = Pad <mode = "reflect"> (x, p) }',
+        [{"p": p} for p in ([0, 0, 0, 0], [1, 2, 2, 3], [0, 3, 2, 0])],
+    ),
+    "range": (
+        "g (float[1] x, int64 n) => (float[a] y)"
+        " <int64 zero = {0}, int64 one = {1}>"
+        " { r = Range (zero, n, one) f = Cast <to = 1> (r) y = Add (f, x) }",
+        [{"n": n} for n in (0, 1, 1000)],
+    ),
+}
+
+# A model, inputs that it refuses, and what the message says.
+REFUSED = [
+    ("reshape", {"s": [5, 1, 2]}, "has another number of elements than the input"),
+    ("reshape", {"s": [-5, 1, 2]}, "node 'r'"),
+    ("sum", {"axes": [0, 3]}, "an axis is out of range for rank 3"),
+    ("range", {"n": 70000}, "size 'r' is 70000, compiled for 0..65536"),
+]
+
+
+def make_model(text, path):
+    model = onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]> {text}')
+    onnx.save(model, path)
+    return model
+
+
+def complete(model, given, random):
+    """The inputs of a model: what is given, else random floats."""
+    inputs = {}
+    for info in model.graph.input:
+        shape = [dim.dim_value for dim in info.type.tensor_type.shape.dim]
+        value = given.get(info.name)
+        inputs[info.name] = (
+            random.standard_normal(shape).astype(F32)
+            if value is None
+            else np.array(value, np.int64)
+        )
+    return inputs
+
+
+def run_package(work, package, inputs):
+    flags = []
+    for name, value in inputs.items():
+        path = os.path.join(work, name + ".npy")
+        np.save(path, value)
+        flags += ["--input", f"{name}={path}"]
+    return run_tool("tcc-run", "run", package, *flags, "--output-dir", work)
+
+
+def check_model(tally, work, name, random):
+    text, cases = MODELS[name]
+    path, package = os.path.join(work, "m.onnx"), os.path.join(work, name + ".tcc")
+    model = make_model(text, path)
+    run = run_tool("tcc", path, "-o", package, "-q")
+    if not tally.check(f"{name} compiles", run.code == 0, first_line(run)):
+        return
+    session = onnxruntime.InferenceSession(path)
+    for case in cases:
+        inputs, title = complete(model, case, random), f"{name} {case}"
+        expected = session.run(None, inputs)[0]
+        run = run_package(work, package, inputs)
+        if not tally.check(title, run.code == 0, first_line(run)):
+            continue
+        found = np.load(os.path.join(work, "output_0.npy"))
+        same = found.shape == expected.shape and np.allclose(found, expected, 1e-5, 1e-6)
+        tally.check(f"{title}: numbers", same, f"{found.shape}, {expected.shape}")
+    for other, case, message in REFUSED:
+        if other == name:
+            run = run_package(work, package, complete(model, case, random))
+            is_refused = run.code == 2 and message in run.err
+            tally.check(f"{name} {case} is refused", is_refused, first_line(run))
+
+
+def check_bounds(tally, work):
+    path = os.path.join(work, "m.onnx")
+    make_model(MODELS["range"][0], path)
+    package = os.path.join(work, "bound.tcc")
+    run = run_tool("tcc", path, "-o", package, "-q", "--bound", "r=10")
+    tally.check("a bound", run.code == 0, first_line(run))
+    inputs = {"x": np.ones(1, F32), "n": np.array(11)}
+    run = run_package(work, package, inputs)
+    found = run.code == 2 and "size 'r' is 11, compiled for 0..10" in run.err
+    tally.check("a bound holds", found, first_line(run))
+    run = run_tool("tcc", path, "-o", package, "-q", "--bound", "q=10")
+    found = run.code == 2 and "--bound q: no size" in run.err
+    tally.check("a bound of nothing", found, first_line(run))
+
+
+def main():
+    tally, random = Tally(), np.random.default_rng(5)
+    with tempfile.TemporaryDirectory() as work:
+        for name in MODELS:
+            check_model(tally, work, name, random)
+        check_bounds(tally, work)
+    tally.close()
+
+
+if __name__ == "__main__":
+    main()
