@@ -30,17 +30,15 @@ bool Emitter::checkSize(Type type) {
   if (!tensor)
     return true;
   graph::Extents extents = graph::getExtents(tensor);
-  bool isComputed = llvm::any_of(extents, [&](AffineExpr extent) {
-    return graph::isComputed(extent, sizes.getSymbols());
-  });
-  if (isComputed && sizes.getMaxElements(extents) > kMaxElements) {
-    unsupported("a tensor of more than 2^40 elements, which the bounds of " +
-                printExtents(extents) +
-                " (--bound NAME=N makes one smaller) allow,");
-    return false;
-  }
   if (sizes.getMaxElements(extents) > kMaxElements) {
-    fail("a tensor of this node would have more than 2^40 elements");
+    if (llvm::any_of(extents, [&](AffineExpr extent) {
+          return graph::isComputed(extent, sizes.getSymbols());
+        }))
+      unsupported("a tensor of more than 2^40 elements, which the bounds of " +
+                  printExtents(extents) +
+                  " (--bound NAME=N makes one smaller) allow,");
+    else
+      fail("a tensor of this node would have more than 2^40 elements");
     return false;
   }
   return llvm::all_of(

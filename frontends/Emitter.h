@@ -95,9 +95,9 @@ public:
   llvm::SmallVector<SizeElement> elements(mlir::Value integers);
   mlir::Value scalar(const SizeElement &element);
   /// A size; one that a run computes becomes a symbol, and the run ends where
-  /// it is not in [min, max]. `--bound NAME=N` makes `max` smaller.
+  /// it is not in [0, max]. `--bound NAME=N` makes `max` smaller.
   mlir::AffineExpr readSize(const SizeElement &element, llvm::StringRef name,
-                            int64_t max, int64_t min = 0);
+                            int64_t max);
   /// The extents of a tensor with at most `maxElements` elements, or the bound
   /// that `name` was given; axis i is NAME.i.
   graph::Extents readShape(llvm::ArrayRef<SizeElement> elements,

@@ -91,7 +91,12 @@ void MainFunction::setStates(ArrayRef<StatePair> states, Problems &problems) {
     function->setAttr("graph.states", builder.getArrayAttr(pairs));
 }
 
-OwningOpRef<ModuleOp> MainFunction::take(const Sizes &sizes) {
+OwningOpRef<ModuleOp> MainFunction::take(const Sizes &sizes,
+                                         Problems &problems) {
+  for (const std::string &name : sizes.getUnusedBounds())
+    problems.add(ProblemClass::usage,
+                 "--bound " + name +
+                     ": no size that a run computes is named so");
   setIndexRanges(function);
   graph::setSymbols(*module, sizes.getSymbols());
   return std::move(module);

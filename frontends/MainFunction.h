@@ -24,8 +24,9 @@ public:
                   llvm::ArrayRef<mlir::Value> values);
   /// Joins outputs and inputs.
   void setStates(llvm::ArrayRef<StatePair> states, Problems &problems);
-  /// The finished module.
-  mlir::OwningOpRef<mlir::ModuleOp> take(const Sizes &sizes);
+  /// The finished module; reports bounds of sizes that there are not.
+  mlir::OwningOpRef<mlir::ModuleOp> take(const Sizes &sizes,
+                                         Problems &problems);
 
 private:
   std::optional<int64_t> find(llvm::ArrayRef<std::string> names,

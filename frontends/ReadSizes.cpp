@@ -1,7 +1,7 @@
 //===- ReadSizes.cpp - Sizes that a run computes --------------------------===//
 //
 // Integers that are known only at run time become symbols: graph.read_size sets
-// them. What must hold between such integers is read as a size of no range.
+// them. What must hold between such integers is a size that can only be 1.
 //
 //===----------------------------------------------------------------------===//
 #include "frontends/Emitter.h"
@@ -97,14 +97,14 @@ void Emitter::setSymbol(AffineExpr symbol, Value value, StringRef what) {
 }
 
 AffineExpr Emitter::readSize(const SizeElement &element, StringRef name,
-                             int64_t max, int64_t min) {
+                             int64_t max) {
   if (!element.value)
     return element.known;
   if (failed)
     return sizes.constant(0);
   if (auto bound = sizes.findBound(name))
     max = std::min(max, *bound);
-  AffineExpr symbol = sizes.addComputed(name, min, std::max(min, max));
+  AffineExpr symbol = sizes.addComputed(name, 0, std::max<int64_t>(max, 0));
   setSymbol(symbol, element.value, ("size '" + name + "'").str());
   return symbol;
 }
@@ -112,9 +112,7 @@ AffineExpr Emitter::readSize(const SizeElement &element, StringRef name,
 void Emitter::require(Value isMet, const llvm::Twine &otherwise) {
   if (!isMet || hasFailed())
     return;
-  Value missed = cast(isMet, builder.getI64Type());
-  missed = sub(constant(1, builder.getI64Type()), missed);
-  setSymbol(sizes.addComputed("check", 0, 0), missed, otherwise.str());
+  setSymbol(sizes.addComputed("check", 1, 1), isMet, otherwise.str());
 }
 
 /// Products of more may not fit an integer.

@@ -194,12 +194,7 @@ FailureOr<Model> ModelImporter::run() {
   if (!problems.empty())
     return failure();
   main->setStates(options.states, problems);
-  for (const std::string &name : sizes.getUnusedBounds())
-    problems.add(ProblemClass::usage,
-                 "--bound " + name +
-                     ": no size that a run computes is named "
-                     "so");
-  model.module = main->take(sizes);
+  model.module = main->take(sizes, problems);
   for (const auto &entry : proto->metadata_props())
     model.metadata.push_back({entry.key(), entry.value()});
   if (!problems.empty())

@@ -9,7 +9,7 @@ static Type getIndexType(Node &node) {
   return IntegerType::get(node.getContext(), 64);
 }
 
-static Value index(Node &node, int64_t value) {
+Value index(Node &node, int64_t value) {
   return node.constant(double(value), getIndexType(node));
 }
 
@@ -19,6 +19,18 @@ static Value isEqual(Node &node, Value a, int64_t b) {
 
 static Value logicalOr(Node &node, Value a, Value b) {
   return a ? node.create<graph::OrOp>({a, b}) : b;
+}
+
+void requireAxis(Node &node, Value axis, int64_t rank) {
+  node.require(node.create<graph::AndOp>(
+                   {node.compare(CompareKind::ge, axis, index(node, -rank)),
+                    node.compare(CompareKind::lt, axis, index(node, rank))}),
+               "an axis is out of range for rank " + llvm::Twine(rank));
+}
+
+Value isAxis(Node &node, Value axis, int64_t own, int64_t rank) {
+  return logicalOr(node, isEqual(node, axis, own),
+                   isEqual(node, axis, own - rank));
 }
 
 static int64_t countElements(Node &node, Value x) {
@@ -223,15 +235,10 @@ static SmallVector<Value> findAxes(Node &node, int64_t i, int64_t rank,
   SmallVector<Value> isAmong(rank);
   for (const SizeElement &element : axes) {
     Value axis = node.scalar(element);
-    Value isInRange = node.compare(CompareKind::ge, axis, index(node, -rank));
-    isInRange = node.create<graph::AndOp>(
-        {isInRange, node.compare(CompareKind::lt, axis, index(node, rank))});
-    node.require(isInRange,
-                 "an axis is out of range for rank " + llvm::Twine(rank));
+    requireAxis(node, axis, rank);
     for (int64_t own = 0; own < rank; ++own)
-      isAmong[own] = logicalOr(node, isAmong[own],
-                               logicalOr(node, isEqual(node, axis, own),
-                                         isEqual(node, axis, own - rank)));
+      isAmong[own] =
+          logicalOr(node, isAmong[own], isAxis(node, axis, own, rank));
   }
   return isAmong;
 }
@@ -260,6 +267,8 @@ static Value invert(Node &node, Value condition) {
 
 Value dropAxesAtRunTime(Node &node, Value x, ArrayRef<Value> isDropped,
                         int64_t count) {
+  if (count > int64_t(isDropped.size()))
+    return node.fail("there are more axes than the input has");
   SmallVector<Value> extents, isKept;
   for (AffineExpr extent : node.extents(x))
     extents.push_back(node.size(extent));
@@ -278,8 +287,6 @@ void squeezeAtRunTime(Node &node) {
     return;
   int64_t count = 0;
   SmallVector<Value> isDropped = findAxes(node, 1, node.rank(x), count);
-  if (count > node.rank(x))
-    return (void)node.fail("there are more axes than the input has");
   node.setResult(0, dropAxesAtRunTime(node, x, isDropped, count));
 }
 
@@ -332,12 +339,12 @@ SplitAxes splitAxesAtRunTime(Node &node, Value x, int64_t axesInput) {
 
 Value joinAroundAxisAtRunTime(Node &node, Value x, int64_t i) {
   int64_t count = 0, rank = node.rank(x);
-  SmallVector<Value> isAxis = findAxes(node, i, rank, count);
+  SmallVector<Value> isChosen = findAxes(node, i, rank, count);
   if (node.hasFailed() || count != 1)
     return node.fail("one axis is expected");
   SmallVector<SizeElement> shape(3, {AffineExpr(), index(node, 1)});
   Value isBehind = node.constant(0, IntegerType::get(node.getContext(), 1));
-  for (auto [extent, isHere] : llvm::zip_equal(node.extents(x), isAxis)) {
+  for (auto [extent, isHere] : llvm::zip_equal(node.extents(x), isChosen)) {
     Value own = node.size(extent);
     shape[1].value = node.select(isHere, own, shape[1].value);
     shape[2].value =

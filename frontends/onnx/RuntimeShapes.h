@@ -13,6 +13,13 @@
 
 namespace tcc::onnx_import {
 
+/// An i64 scalar.
+mlir::Value index(Node &node, int64_t value);
+/// The run ends where `axis`, an i64 scalar, is out of range.
+void requireAxis(Node &node, mlir::Value axis, int64_t rank);
+/// Whether `axis` is axis `own`, counted from the front or the back.
+mlir::Value isAxis(Node &node, mlir::Value axis, int64_t own, int64_t rank);
+
 void reshapeAtRunTime(Node &node);
 void expandAtRunTime(Node &node);
 void tileAtRunTime(Node &node);

@@ -8,10 +8,6 @@ using tcc::graph::CompareKind;
 
 namespace tcc::onnx_import {
 
-static Value index(Node &node, int64_t value) {
-  return node.constant(double(value), IntegerType::get(node.getContext(), 64));
-}
-
 static Value clampIndex(Node &node, Value x, Value low, Value high) {
   return node.max(node.min(x, high), low);
 }
@@ -75,10 +71,8 @@ static SmallVector<Value> spread(Node &node, ArrayRef<SizeElement> list,
           spread[own] = value;
         continue;
       }
-      Value isHere = node.create<graph::OrOp>(
-          {node.compare(CompareKind::eq, axis.value, index(node, own)),
-           node.compare(CompareKind::eq, axis.value, index(node, own - rank))});
-      spread[own] = node.select(isHere, value, spread[own]);
+      spread[own] =
+          node.select(isAxis(node, axis.value, own, rank), value, spread[own]);
     }
   }
   return spread;
@@ -94,11 +88,7 @@ static SmallVector<SizeElement> readAxes(Node &node, int64_t i, int64_t rank,
       if (known)
         node.axis(*known, rank);
       else if (axis.value)
-        node.require(
-            node.create<graph::AndOp>({isBelow(node, axis.value, rank),
-                                       node.compare(CompareKind::ge, axis.value,
-                                                    index(node, -rank))}),
-            "an axis is out of range for rank " + llvm::Twine(rank));
+        requireAxis(node, axis.value, rank);
     }
     return axes;
   }
@@ -154,9 +144,11 @@ static Value sliceAxis(Node &node, Value x, int64_t axis, const Bounds &bounds,
   Value isDown = isBelow(node, bounds.step, 0);
   node.require(node.compare(CompareKind::ne, bounds.step, zero),
                "the step of a slice is 0");
+  // A step beyond all elements is one as good as another.
+  Value step = clampIndex(node, bounds.step, index(node, -kMaxElements),
+                          index(node, kMaxElements));
   Value size =
-      node.max(node.select(isDown, node.sub(zero, bounds.step), bounds.step),
-               index(node, 1));
+      node.max(node.select(isDown, node.sub(zero, step), step), index(node, 1));
   auto clamp = [&](Value position) {
     Value counted = fromEnd(node, position, whole);
     return node.select(isDown, clampIndex(node, counted, index(node, -1), last),
@@ -169,16 +161,16 @@ static Value sliceAxis(Node &node, Value x, int64_t axis, const Bounds &bounds,
   AffineExpr result = node.readSize({AffineExpr(), count}, name, most);
   if (node.hasFailed())
     return nullptr;
-  DenseIntElementsAttr step;
-  if (matchPattern(bounds.step, m_Constant(&step)) &&
-      *step.value_begin<APInt>() == 1) {
+  DenseIntElementsAttr known;
+  if (matchPattern(bounds.step, m_Constant(&known)) &&
+      *known.value_begin<APInt>() == 1) {
     start = node.min(start, node.sub(whole, count));
     AffineExpr first =
         node.readSize({AffineExpr(), start}, (name + ".start").str(), most);
     return node.slice(x, axis, first, result);
   }
   Value steps = node.iota({result}, 0, node.elementType(start));
-  return node.gather(x, node.add(node.mul(steps, bounds.step), start), axis);
+  return node.gather(x, node.add(node.mul(steps, step), start), axis);
 }
 
 void sliceAtRunTime(Node &node) {

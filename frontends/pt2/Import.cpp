@@ -242,7 +242,7 @@ FailureOr<Model> ProgramImporter::run() {
   main->setStates(options.states, problems);
   if (!problems.empty())
     return failure();
-  model.module = main->take(sizes);
+  model.module = main->take(sizes, problems);
   model.addAliases(program.getAliases());
   return std::move(model);
 }

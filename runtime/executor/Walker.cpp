@@ -472,8 +472,8 @@ Status Walker::readSize(const format::ReadSize &read) {
     return status;
   int64_t value = extend(read.dtype(), bits);
   std::string_view what = read.what() ? read.what()->string_view() : "a size";
-  bool isCheck = read.min() == 0 && read.max() == 0;
-  if (value != 0 && isCheck)
+  bool isCheck = read.min() == 1 && read.max() == 1;
+  if (value != 1 && isCheck)
     return makeError(Code::Usage, "node '", nameNode(read.node()), "': ", what);
   if (value < read.min() || value > read.max())
     return makeError(Code::Usage, "node '", nameNode(read.node()), "': ", what,

@@ -358,7 +358,7 @@ static Status verifyKernel(const format::Kernel &kernel,
                     int(alignment), " bytes");
   if (kernel.plan() && !isPlan(kernel.plan()->string_view()))
     return refuse("kernel '", name, "' has no plan in braces");
-  return verifyForLibrary(program, kernel);
+  return verifyForLibrary(kernel);
 }
 
 /// A CPU's code has the kernels of one side, the host's or the device's.

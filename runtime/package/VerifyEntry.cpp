@@ -431,9 +431,10 @@ bool EntryVerifier::verifyLaunch(const format::Launch &launch) {
   if (launch.fault() &&
       (count == 0 || !isFaultBuffer(launch.buffers()->Get(count - 1))))
     return refuse("launch of '", node, "' has no fault buffer");
-  if (!hasBuffersForLibrary(*program.kernels()->Get(launch.kernel()),
-                            count - launch.fault()))
-    return refuse("launch of '", node, "' lacks a buffer that a library uses");
+  if (const char *lack =
+          findLackForLibrary(*program.kernels()->Get(launch.kernel()),
+                             count - launch.fault(), entry.slot_count()))
+    return refuse("launch of '", node, "' ", lack);
   for (size_t i = 0; i + launch.fault() < count; ++i)
     if (isFaultBuffer(launch.buffers()->Get(i)))
       return refuse("launch of '", node, "' has an unexpected fault buffer");
@@ -449,6 +450,10 @@ bool EntryVerifier::verifyCandidates(const format::Launch &launch) {
     if (candidate.kernel() >= sizeOf(program.kernels()))
       return refuse("launch of '", node, "' has no such candidate");
     const format::Kernel &other = *program.kernels()->Get(candidate.kernel());
+    size_t buffers = sizeOf(launch.buffers()) - launch.fault();
+    if (const char *lack =
+            findLackForLibrary(other, buffers, entry.slot_count()))
+      return refuse("a candidate for the launch of '", node, "' ", lack);
     if (!isExpr(candidate.tasks()))
       return refuse("a candidate for the launch of '", node,
                     "' has a bad size");

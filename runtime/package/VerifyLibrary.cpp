@@ -5,6 +5,7 @@
 #include "runtime/package/SizeExpr.h"
 
 #include <algorithm>
+#include <limits>
 
 using namespace tcc;
 using namespace tcc::runtime;
@@ -21,15 +22,19 @@ listOperands(const format::LibraryWork &work) {
   return operands;
 }
 
-/// Whether what is read of `work` may be: sizes of the symbols alone, and lists
-/// where numbers lie.
-static bool isReadable(const format::LibraryWork &work,
-                       const format::Program &program) {
-  size_t symbols = program.symbols() ? program.symbols()->size() : 0;
+/// Whether the sizes of `work` are expressions of slots below `slots`.
+static bool hasSizes(const format::LibraryWork &work, size_t slots) {
   for (const format::Operand *operand : listOperands(work))
     for (const format::SizeExpr *size : *operand->place())
-      if (!isWellFormed(*size, symbols))
+      if (!isWellFormed(*size, slots))
         return false;
+  return true;
+}
+
+/// Whether what is read of `work` may be: sizes, and lists where numbers lie.
+static bool isReadable(const format::LibraryWork &work) {
+  if (!hasSizes(work, std::numeric_limits<size_t>::max()))
+    return false;
   const format::Window *window = work.window();
   return !window || (isAligned<int64_t>(*window->pad_low()) &&
                      isAligned<int64_t>(*window->pad_high()) &&
@@ -45,28 +50,32 @@ static std::optional<int64_t> readConstant(const format::SizeExpr &size) {
   return isConstant ? first->value() : kUnknownSize;
 }
 
-static bool isWork(const format::LibraryWork &source,
-                   const format::Program &program) {
-  if (!isReadable(source, program))
+static bool isWork(const format::LibraryWork &source) {
+  if (!isReadable(source))
     return false;
   auto work = readLibraryWork(source, readConstant);
   return work && isWellFormed(*work);
 }
 
-Status runtime::verifyForLibrary(const format::Program &program,
-                                 const format::Kernel &kernel) {
+Status runtime::verifyForLibrary(const format::Kernel &kernel) {
   const format::LibraryWork *work = kernel.library();
-  if (!work || !hasKnownKinds(*work) || isWork(*work, program))
+  if (!work || !hasKnownKinds(*work) || isWork(*work))
     return Status();
   return makeError(Code::BadData, "kernel '", kernel.symbol()->string_view(),
                    "' describes no work of a library");
 }
 
-bool runtime::hasBuffersForLibrary(const format::Kernel &kernel,
-                                   size_t buffers) {
-  return !kernel.library() ||
-         std::ranges::all_of(listOperands(*kernel.library()),
-                             [&](const format::Operand *operand) {
-                               return operand->buffer() < buffers;
-                             });
+const char *runtime::findLackForLibrary(const format::Kernel &kernel,
+                                        size_t buffers, size_t slots) {
+  const format::LibraryWork *work = kernel.library();
+  if (!work)
+    return nullptr;
+  auto hasBuffer = [&](const format::Operand *operand) {
+    return operand->buffer() < buffers;
+  };
+  if (!std::ranges::all_of(listOperands(*work), hasBuffer))
+    return "lacks a buffer that a library uses";
+  return !hasKnownKinds(*work) || hasSizes(*work, slots)
+             ? nullptr
+             : "lacks a size that a library uses";
 }

@@ -7,14 +7,14 @@
 
 namespace tcc::runtime {
 
-/// What a kernel says to libraries has all its sizes, of symbols alone, and
-/// types that go together. Where matrices lie is checked when they are used.
-Status verifyForLibrary(const format::Program &program,
-                        const format::Kernel &kernel);
+/// What a kernel says to libraries has all its sizes and types that go
+/// together. Where matrices lie is checked when they are used.
+Status verifyForLibrary(const format::Kernel &kernel);
 
-/// Whether all that a library uses lies in the first `buffers` buffers of a
-/// launch of `kernel`.
-bool hasBuffersForLibrary(const format::Kernel &kernel, size_t buffers);
+/// What a launch of `kernel` lacks that a library uses, if that may be in the
+/// first `buffers` buffers and read slots below `slots`; null for nothing.
+const char *findLackForLibrary(const format::Kernel &kernel, size_t buffers,
+                               size_t slots);
 
 } // namespace tcc::runtime
 

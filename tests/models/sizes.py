@@ -32,6 +32,15 @@ MODELS = {
             {"b": [7, 4], "e": [8, 5]},
         ],
     ),
+    "steps": (
+        "g (float[9, 2] x, int64[1] b, int64[1] e, int64[1] axes, int64[1] s)"
+        " => (float[a, c] y) { y = Slice (x, b, e, axes, s) }",
+        [
+            {"b": [0], "e": [9], "axes": [0], "s": [2**63 - 1]},
+            {"b": [8], "e": [-100], "axes": [-2], "s": [-3]},
+            {"b": [1], "e": [2], "axes": [1], "s": [1]},
+        ],
+    ),
     "softmax": (
         "g (float[64] x, int64[1] n, int64[1] zero) => (float[a] y)"
         " { s = Slice (x, zero, n) y = Softmax (s) }",
@@ -64,6 +73,7 @@ MODELS = {
 REFUSED = [
     ("reshape", {"s": [5, 1, 2]}, "has another number of elements than the input"),
     ("reshape", {"s": [-5, 1, 2]}, "node 'r'"),
+    ("steps", {"b": [0], "e": [9], "axes": [0], "s": [0]}, "the step of a slice is 0"),
     ("sum", {"axes": [0, 3]}, "an axis is out of range for rank 3"),
     ("range", {"n": 70000}, "size 'r' is 70000, compiled for 0..65536"),
 ]
@@ -122,6 +132,16 @@ def check_model(tally, work, name, random):
             tally.check(f"{name} {case} is refused", is_refused, first_line(run))
 
 
+def check_axes(tally, work):
+    """More axes than there are is wrong whatever they are."""
+    path = os.path.join(work, "m.onnx")
+    text = "g (float[2] x, int64[3] a) => (float y) { y = ReduceSum <keepdims = 0> (x, a) }"
+    make_model(text, path)
+    run = run_tool("tcc", path, "-o", os.path.join(work, "axes.tcc"), "-q")
+    found = run.code == 3 and "there are more axes than the input has" in run.err
+    tally.check("too many axes", found, first_line(run))
+
+
 def check_bounds(tally, work):
     path = os.path.join(work, "m.onnx")
     make_model(MODELS["range"][0], path)
@@ -142,6 +162,7 @@ def main():
     with tempfile.TemporaryDirectory() as work:
         for name in MODELS:
             check_model(tally, work, name, random)
+        check_axes(tally, work)
         check_bounds(tally, work)
     tally.close()
 

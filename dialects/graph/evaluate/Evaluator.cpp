@@ -33,10 +33,18 @@ bool Evaluator::isKnown(AffineExpr size) const {
   return known;
 }
 
-void Evaluator::setSize(unsigned symbol, int64_t value) {
+Expected<Evaluator::Tensors> Evaluator::evaluateReadSize(Operation *op) {
+  auto read = cast<ReadSizeOp>(op);
+  unsigned symbol = read.getDefinedSymbols().front();
+  SymbolAttr attr = getSymbols(op->getParentOfType<ModuleOp>())[symbol];
+  int64_t value = get(read.getSize()).elements[0].i;
+  if (value < attr.getMin() || value > attr.getMax())
+    return llvm::createStringError("%s is %lld", read.getWhat().str().c_str(),
+                                   static_cast<long long>(value));
   if (symbols.size() <= symbol)
     symbols.resize(symbol + 1);
   symbols[symbol] = value;
+  return Tensors();
 }
 
 // --- Values ------------------------------------------------------------------
@@ -153,11 +161,8 @@ Expected<Evaluator::Tensors> Evaluator::dispatch(Operation *op) {
       return tensor.takeError();
     return makeTensors(std::move(*tensor));
   }
-  if (auto read = dyn_cast<ReadSizeOp>(op)) {
-    setSize(read.getDefinedSymbols().front(),
-            get(read.getSize()).elements[0].i);
-    return Tensors();
-  }
+  if (isa<ReadSizeOp>(op))
+    return evaluateReadSize(op);
   if (auto fused = dyn_cast<FusedOp>(op))
     return evaluateBlock(fused.getBody().front(), getAll(fused.getInputs()));
   if (isa<IfOp>(op))

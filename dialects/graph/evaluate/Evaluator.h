@@ -58,11 +58,11 @@ private:
   llvm::Expected<Tensors> evaluateDirect(mlir::Operation *op);
   llvm::Expected<Tensors> evaluateIf(mlir::Operation *op);
   llvm::Expected<Tensors> evaluateLoop(mlir::Operation *op);
+  llvm::Expected<Tensors> evaluateReadSize(mlir::Operation *op);
 
   static Tensors makeTensors(HostTensor tensor);
   /// True if all symbols of `size` have values.
   bool isKnown(mlir::AffineExpr size) const;
-  void setSize(unsigned symbol, int64_t value);
   void define(mlir::Value value, HostTensor tensor);
   const HostTensor &get(mlir::Value value) { return *values.at(value); }
   Tensors getAll(mlir::ValueRange range);

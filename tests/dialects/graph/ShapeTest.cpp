@@ -50,6 +50,20 @@ TEST_F(ShapeTest, extentsThatCancelAreStatic) {
   EXPECT_TRUE(type.hasStaticShape());
 }
 
+TEST_F(ShapeTest, limitsBoundProductsThatHaveAllTheirSymbols) {
+  auto product = AffineMapAttr::get(makeSizeMap({s0 * s1}, &context));
+  auto limit = LimitAttr::get(&context, product, 24);
+  for (SymbolAttr &symbol : symbols)
+    symbol = SymbolAttr::get(&context, symbol.getName(), 0, 24, 1,
+                             /*isComputed=*/true, limit);
+  EXPECT_EQ(getRange(s0 * s1, symbols).max, 24);
+  EXPECT_EQ(getRange(s1 * 4 * s0, symbols).max, 96);
+  EXPECT_EQ(getRange(s0 * s0 * s1, symbols).max, 24 * 24);
+  EXPECT_EQ(getRange(s0 * 4, symbols).max, 96);
+  EXPECT_EQ(getMaxProduct({s0, constant(2), s1}, symbols), 48);
+  EXPECT_EQ(getMaxProduct({s0 + 1, s1}, symbols), 25 * 24);
+}
+
 TEST_F(ShapeTest, equalityLooksThroughTheForm) {
   EXPECT_TRUE(isEqual(s0 * 2 + 4, (s0 + 2) * 2));
   EXPECT_TRUE(isEqual(s0 * s1 * 4, s1 * 2 * s0 * 2));

@@ -182,6 +182,27 @@ TEST(Walker, SizesComeFromTheData) {
       failsWith(Code::Usage, "'nonzero': a size is 4, compiled for 0..3"));
 }
 
+TEST(Walker, RunsEndWhereACheckFails) {
+  ProgramBuilder builder;
+  builder.entry().slot_count = 1;
+  uint32_t flag = builder.buffer(
+      StorageClass::input, builder.input("x", DType::boolean, sizes()), 1);
+  format::ReadSizeT read;
+  read.buffer = flag;
+  read.dtype = DType::boolean;
+  read.min = read.max = 1;
+  read.node = "split";
+  read.what = "its parts are too long";
+  builder.command(std::move(read));
+  auto context = makeContext(builder);
+  bool isMet = true;
+  ASSERT_THAT(context->bindInput(0, {&isMet, DType::boolean, {}}), succeeds());
+  EXPECT_THAT(context->run(), succeeds());
+  isMet = false;
+  EXPECT_THAT(context->run(),
+              failsWith(Code::Usage, "'split': its parts are too long"));
+}
+
 // In the order of commands; views are of their base, branches may not be taken.
 TEST(Walker, WorkingSetIsWhatEachWalkUses) {
   ScalarProgram program;

@@ -71,7 +71,6 @@ const Spoil kSpoiledProducts[] = {
     [](auto &work) { work.lhs->dtype = DType::i32; },
     [](auto &work) { work.lhs->dtype = DType(99); },
     [](auto &work) { work.rhs->dtype = DType::f64; },
-    [](auto &work) { work.result->place[1] = slot(1); },
     [](auto &work) { work.result->place[1] = code({}); },
     [](auto &work) { work.lhs->place[3] = constant(3); },
     [](auto &work) {
@@ -199,6 +198,15 @@ TEST(VerifyLibrary, RefusesBuffersThatALaunchLacks) {
     EXPECT_THAT(verify(builder),
                 failsWith(Code::BadData, "lacks a buffer that a library uses"));
   }
+}
+
+/// Sizes may be computed: each entry has slots of its own.
+TEST(VerifyLibrary, RefusesSizesThatALaunchLacks) {
+  LibraryWorkT work = makeProduct();
+  work.result->place[1] = slot(1);
+  ProgramBuilder builder = makeProgram(work);
+  EXPECT_THAT(verify(builder),
+              failsWith(Code::BadData, "lacks a size that a library uses"));
 }
 
 /// What a newer format says of a kernel is not understood: the kernel does it.

@@ -114,31 +114,9 @@ bool isTf32Allowed(Operation *op) {
 // Kernels
 //===----------------------------------------------------------------------===//
 
-/// The package tells a library sizes of the inputs' symbols alone.
-static bool hasComputedSizes(Operation *anchor) {
-  auto isDynamic = [](Type type) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    return tensor && !tensor.hasStaticShape();
-  };
-  if (llvm::none_of(anchor->getOperandTypes(), isDynamic) &&
-      llvm::none_of(anchor->getResultTypes(), isDynamic))
-    return false;
-  SmallVector<SymbolAttr> symbols =
-      getSymbols(anchor->getParentOfType<ModuleOp>());
-  auto isComputedValue = [&](Value value) {
-    return llvm::any_of(getExtents(value), [&](AffineExpr extent) {
-      return isComputed(extent, symbols);
-    });
-  };
-  return llvm::any_of(anchor->getOperands(), isComputedValue) ||
-         llvm::any_of(anchor->getResults(), isComputedValue);
-}
-
 std::optional<LibraryWork>
 describeLibraryWork(Operation *anchor, ArrayRef<Value> results,
                     function_ref<bool(Value)> isInput) {
-  if (hasComputedSizes(anchor))
-    return std::nullopt;
   auto work = describeProduct(anchor, results, isInput);
   if (work && isOfLibrary(*work))
     return work;
