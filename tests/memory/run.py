@@ -228,15 +228,18 @@ def train(tally, subject, data, budget):
         return stream.read(), [json.loads(line)["loss"] for line in lines]
 
 
-def check_numbers(tally, subject, data):
+def check_numbers(tally, subject, data, kinds):
     """Training with little memory gives the same bits, or the same numbers where
-    the logits are in chunks. Returns which of both there was."""
+    the logits are in chunks. Looks for a budget of each of `kinds`; returns which
+    kinds were found."""
     least, fixed = smallest_budget(subject.compile(1)[0])
     _, text, _ = subject.compile("1TiB")
     most = fixed + max(found.arena for found in replay(text).values())
     budgets = {}  # the smallest of each kind
-    for budget in (least + (most - 1 - least) * i // 4 for i in range(5)):
+    for budget in (least + (most - 1 - least) * i // 8 for i in range(9)):
         budgets.setdefault(is_chunked(subject.compile(budget)[2]), budget)
+        if kinds <= set(budgets):
+            break
     weights, losses = train(tally, subject, data, "1TiB")
     for in_chunks, budget in budgets.items():
         title = f"{subject.name} trained in {budget} bytes"
@@ -263,8 +266,8 @@ def check_training(tally, work, name):
         return
     check_replay(tally, name, replay(text))
     check_broken_plan(tally, text)
-    found = check_numbers(tally, subject, os.path.join(FIXTURES, data + ".npz"))
     kinds = {False, name in IN_CHUNKS}
+    found = check_numbers(tally, subject, os.path.join(FIXTURES, data + ".npz"), kinds)
     tally.check(f"{name}: kinds of plans", found == kinds, str(found))
 
 
