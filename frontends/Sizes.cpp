@@ -292,7 +292,10 @@ Size Sizes::product(ArrayRef<AffineExpr> sizes) const {
   for (AffineExpr size : sizes)
     if (result)
       result = apply(SizeOp::mul, *result, size);
-  return result;
+  // Computed sizes may have a bound for the product of all of them alone.
+  if (result || getMaxElements(sizes) >= kMaxElements)
+    return result;
+  return simplify(graph::getNumElements(sizes, context), symbols.size());
 }
 
 /// Terms of a sum divided one by one.

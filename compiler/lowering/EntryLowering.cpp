@@ -106,6 +106,24 @@ void EntryLowering::createCopy(Location loc, Value from, Value to,
 
 // --- Ops ---------------------------------------------------------------------
 
+/// The computed symbols that `op` uses, as sizes: it stays behind what sets
+/// them even if no buffer depends on them.
+static AffineMapAttr findComputed(graph::FusedOp op,
+                                  ArrayRef<graph::SymbolAttr> symbols) {
+  llvm::SmallSetVector<unsigned, 4> used;
+  op->walk([&](Operation *nested) {
+    for (unsigned symbol : graph::getUsedSymbols(nested))
+      if (symbols[symbol].getIsComputed())
+        used.insert(symbol);
+  });
+  SmallVector<AffineExpr> sizes;
+  for (unsigned symbol : used)
+    sizes.push_back(getAffineSymbolExpr(symbol, op.getContext()));
+  return used.empty()
+             ? AffineMapAttr()
+             : AffineMapAttr::get(graph::makeSizeMap(sizes, op.getContext()));
+}
+
 void EntryLowering::lowerFused(graph::FusedOp op,
                                const Destinations &destinations) {
   SmallVector<Value> inputs, outputs;
@@ -118,7 +136,7 @@ void EntryLowering::lowerFused(graph::FusedOp op,
   KernelOp kernel = tables.createKernel(op, target);
   builder.create<LaunchOp>(
       op.getLoc(), kernel.getSymName(), inputs, outputs, /*fault=*/Value(),
-      /*sizes=*/AffineMapAttr(), /*tasks=*/AffineMapAttr(), getNodeName(op),
+      findComputed(op, symbols), /*tasks=*/AffineMapAttr(), getNodeName(op),
       /*flops=*/AffineMapAttr(), /*bytes=*/AffineMapAttr(),
       /*candidateTasks=*/AffineMapAttr(), /*bindings=*/AffineMapAttr(),
       /*lane=*/0);

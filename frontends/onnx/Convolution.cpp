@@ -1,5 +1,6 @@
 #include "frontends/onnx/Activations.h"
 #include "frontends/onnx/Ops.h"
+#include "frontends/onnx/RuntimeShapes.h"
 #include "frontends/onnx/Window.h"
 
 using namespace mlir;
@@ -140,9 +141,126 @@ static Value spreadTap(Node &node, Value blocks, ArrayRef<int64_t> image,
   return node.pad(part, node.constantLike(0, blocks), low, high, between);
 }
 
+/// Where the elements of blocks lie in an image that a run computes, [tap,
+/// position]: flat positions in it, and behind it for what is outside. `image`,
+/// `block` and `counts` are i64 scalars, one a spatial axis.
+static Value findPlaces(Node &node, const Window &window, ArrayRef<Value> image,
+                        ArrayRef<Value> block, ArrayRef<Value> counts,
+                        AffineExpr taps, AffineExpr positions) {
+  AffineExpr one = node.getSizes().constant(1);
+  Value zero = index(node, 0), scale = index(node, 1);
+  Type type = node.elementType(zero);
+  Value tap = node.iota({taps, one}, 0, type);
+  Value position = node.iota({one, positions}, 1, type);
+  Value place = zero, isInside;
+  auto split = [&](Value &whole, Value extent) {
+    Value divisor = node.max(extent, index(node, 1));
+    Value rest = node.pointwise<graph::RemOp>({whole, divisor});
+    whole = node.div(whole, divisor);
+    return rest;
+  };
+  for (int64_t axis = window.getRank() - 1; axis >= 0; --axis) {
+    Value at = node.add(
+        node.mul(split(tap, block[axis]), index(node, window.dilations[axis])),
+        node.mul(split(position, counts[axis]),
+                 index(node, window.strides[axis])));
+    at = node.sub(at, index(node, window.low[axis]));
+    Value isHere = node.pointwise<graph::AndOp>(
+        {node.compare(graph::CompareKind::ge, at, zero),
+         node.compare(graph::CompareKind::lt, at, image[axis])});
+    isInside =
+        isInside ? node.create<graph::AndOp>({isInside, isHere}) : isHere;
+    place = node.add(place, node.mul(at, scale));
+    scale = node.mul(scale, image[axis]);
+  }
+  return node.select(isInside, place, scale);
+}
+
+/// The positions of blocks along each axis of an image.
+static SmallVector<Value> countPositions(Node &node, const Window &window,
+                                         ArrayRef<Value> image,
+                                         ArrayRef<Value> block) {
+  Value one = index(node, 1);
+  SmallVector<Value> counts;
+  for (int64_t axis = 0; axis < window.getRank(); ++axis) {
+    for (Value extent : {image[axis], block[axis]})
+      node.require(node.compare(graph::CompareKind::ge, extent, one),
+                   "image_shape or block_shape is out of range");
+    Value reach = node.mul(node.sub(block[axis], one),
+                           index(node, window.dilations[axis]));
+    Value padded = node.add(
+        image[axis], index(node, window.low[axis] + window.high[axis] - 1));
+    Value steps =
+        node.div(node.sub(padded, reach), index(node, window.strides[axis]));
+    counts.push_back(node.max(node.add(steps, one), index(node, 0)));
+  }
+  return counts;
+}
+
+/// The same as importCol2Im where only a run knows the image or the block: all
+/// elements are added where they lie.
+static void addUpAtRunTime(Node &node, Value x) {
+  SmallVector<SizeElement> shape = node.elements(node.input(1));
+  SmallVector<Value> image, block;
+  for (const SizeElement &extent : shape)
+    image.push_back(node.scalar(extent));
+  for (const SizeElement &extent : node.elements(node.input(2)))
+    block.push_back(node.scalar(extent));
+  SmallVector<int64_t> ones(image.size(), 1);
+  auto window = readWindowAttributes(node, image.size(), ones);
+  if (!window || node.hasFailed())
+    return;
+  if (node.rank(x) != 3 || block.size() != image.size())
+    return (void)node.fail("an input of rank 3 and one extent an axis are "
+                           "expected");
+  graph::Extents own = node.extents(x);
+  SmallVector<Value> counts = countPositions(node, *window, image, block);
+  node.require(node.compare(graph::CompareKind::eq, node.multiplySizes(counts),
+                            node.size(own[2])),
+               "the positions of the blocks do not fit the image");
+  Value taps = node.multiplySizes(block);
+  Value channels = node.div(node.size(own[1]), node.max(taps, index(node, 1)));
+  SmallVector<SizeElement> split = {{own[0], nullptr},
+                                    {AffineExpr(), channels},
+                                    {AffineExpr(), taps},
+                                    {own[2], nullptr}};
+  std::string name = node.getResultName();
+  Value blocks = reshapeChecked(node, x, split, name + ".blocks");
+  if (!blocks)
+    return;
+  graph::Extents extents = node.extents(blocks);
+  const Sizes &sizes = node.getSizes();
+  int64_t most =
+      std::max<int64_t>(sizes.getMaxElements({extents[0], extents[1]}), 1);
+  graph::Extents result =
+      node.readShape(shape, name, std::max<int64_t>(kUsualElements / most, 1));
+  if (node.hasFailed())
+    return;
+  AffineExpr elements = graph::getNumElements(result, node.getContext());
+  graph::Extents flat = {extents[0], extents[1], extents[2] * extents[3]};
+  Value zeros = node.broadcast(node.constantLike(0, x),
+                               {extents[0], extents[1], elements + 1});
+  SmallVector<Value> bounded;
+  for (AffineExpr extent : result)
+    bounded.push_back(node.size(extent));
+  Value places =
+      findPlaces(node, *window, bounded, block, counts, extents[2], extents[3]);
+  auto kind =
+      graph::ScatterKindAttr::get(node.getContext(), graph::ScatterKind::add);
+  Value sum = node.create<graph::ScatterElementsOp>(
+      {zeros, node.reshape(node.broadcast(places, extents), flat),
+       node.reshape(blocks, flat)},
+      {node.attr("axis", 2L), node.attr("kind", kind)});
+  result.insert(result.begin(), {extents[0], extents[1]});
+  Value inside = node.slice(sum, 2, node.getSizes().constant(0), elements);
+  node.setResult(0, node.reshape(inside, result));
+}
+
 /// Blocks [batch, channels * block, positions] added up to an image.
 static void importCol2Im(Node &node) {
   Value x = node.input(0);
+  if (x && (node.isComputed(1) || node.isComputed(2)))
+    return addUpAtRunTime(node, x);
   auto image = node.requireInts(1, "image_shape");
   auto block = node.requireInts(2, "block_shape");
   if (!x || !image || !block)

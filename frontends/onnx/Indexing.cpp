@@ -111,12 +111,19 @@ static void importScatterNd(Node &node) {
 
 static void importTopK(Node &node) {
   Value x = node.input(0);
-  auto k = node.getVersion() < 10 ? std::optional(node.intAttr("k", 0))
-                                  : node.requireInt(1, "k", 0);
+  const Sizes &sizes = node.getSizes();
+  auto k = node.getVersion() < 10
+               ? SizeElement{sizes.constant(node.intAttr("k", 0)), nullptr}
+               : node.sizeInput(1, "k");
   int64_t axis = node.axis(node.intAttr("axis", -1), node.rank(x));
   if (!k || node.hasFailed())
     return;
-  SmallVector<NamedAttribute> attributes = {node.attr("k", *k),
+  // All are sorted where only a run knows how many are asked for.
+  auto known = k->value ? std::nullopt : graph::getConstant(k->known);
+  auto count = known ? known : graph::getConstant(graph::getExtent(x, axis));
+  if (!count)
+    return (void)node.unsupported("a computed k of a dynamic dimension");
+  SmallVector<NamedAttribute> attributes = {node.attr("k", *count),
                                             node.attr("axis", axis)};
   if (node.intAttr("largest", 1) == 0)
     attributes.push_back(node.flag("smallest"));
@@ -124,32 +131,40 @@ static void importTopK(Node &node) {
       node.createOp(graph::TopKOp::getOperationName(), x, attributes);
   if (!op)
     return;
-  node.setResult(0, op->getResult(0));
-  node.setResult(1, op->getResult(1));
+  AffineExpr extent = known ? sizes.constant(*known)
+                            : node.readSize(*k, node.getResultName(), *count);
+  for (int64_t i : {0, 1})
+    node.setResult(i, node.slice(op->getResult(i), axis,
+                                 node.getSizes().constant(0), extent));
 }
 
 /// on where the index along a new axis is the input's, else off.
 static void importOneHot(Node &node) {
   Value indices = node.input(0);
-  auto depth = node.requireInt(1, "depth", 0);
+  auto depth = node.sizeInput(1, "depth");
   Value values = node.input(2);
   int64_t axis = node.axis(node.intAttr("axis", -1), node.rank(indices) + 1);
   if (!depth || node.hasFailed())
     return;
-  if (*depth < 1 || *depth > kMaxElements || node.rank(values) != 1 ||
+  auto known = depth->value ? std::nullopt : graph::getConstant(depth->known);
+  if ((known && (*known < 1 || *known > kMaxElements)) ||
+      node.rank(values) != 1 ||
       graph::getConstant(graph::getExtent(values, 0)) != 2)
     return (void)node.fail("depth or values are malformed");
   Type index = IntegerType::get(node.getContext(), 64);
   Value wide = node.cast(indices, index);
-  Value count = node.constant(double(*depth), index);
+  Value count = node.scalar(*depth);
   Value isNegative =
       node.compare(graph::CompareKind::lt, wide, node.constant(0, index));
   Value wrapped = node.select(isNegative, node.add(wide, count), wide);
   Value expanded = node.unsqueeze(wrapped, {axis});
   if (!expanded)
     return;
-  graph::Extents extents =
-      node.withExtent(expanded, axis, node.getSizes().constant(*depth));
+  int64_t each = node.getSizes().getMaxElements(node.extents(indices));
+  AffineExpr extent = node.readSize(
+      *depth, node.getResultName(),
+      std::min(kUsualExtent, kUsualElements / std::max<int64_t>(each, 1)));
+  graph::Extents extents = node.withExtent(expanded, axis, extent);
   Value isHot = node.compare(graph::CompareKind::eq,
                              node.iota(extents, axis, index), expanded);
   Value off = node.reshape(node.slice(values, 0, 0, 1), {});

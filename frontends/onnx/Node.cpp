@@ -137,6 +137,38 @@ std::optional<SmallVector<double>> Node::requireFloats(int64_t i,
   return values;
 }
 
+std::optional<SmallVector<double>> Node::knownNumbers(Value value) {
+  return value && !hasFailed() ? importer.getFloats(*makeTensor(value))
+                               : std::nullopt;
+}
+
+std::optional<double> Node::knownNumber(Value scalar) {
+  auto numbers = knownNumbers(scalar);
+  return numbers && numbers->size() == 1 ? std::optional(numbers->front())
+                                         : std::nullopt;
+}
+
+std::optional<SizeElement> Node::sizeInput(int64_t i, StringRef what) {
+  auto content = knownContent(i);
+  if (!content && hasInput(i) && !isComputed(i))
+    content = requireContent(i, what);
+  if (content && content->size() == 1)
+    return SizeElement{content->front(), nullptr};
+  Value value = hasFailed() || content ? nullptr : input(i);
+  if (value && type(i).hasStaticShape() && type(i).getNumElements() == 1)
+    return SizeElement{AffineExpr(),
+                       cast(reshape(value, {}), getBuilder().getI64Type())};
+  fail(what + " must have one element");
+  return std::nullopt;
+}
+
+SizeElement Node::settle(const SizeElement &element) {
+  auto number = knownNumber(element.value);
+  if (!number || std::abs(*number) >= 0x1p53)
+    return element;
+  return {getSizes().constant(int64_t(*number)), nullptr, element.max};
+}
+
 // --- Attributes --------------------------------------------------------------
 
 const AttributeProto *Node::findAttr(StringRef name) const {

@@ -57,6 +57,13 @@ public:
   std::optional<llvm::SmallVector<double>> knownFloats(int64_t i);
   std::optional<llvm::SmallVector<double>> requireFloats(int64_t i,
                                                          llvm::StringRef what);
+  /// The elements of a value of the module that depends on no input.
+  std::optional<llvm::SmallVector<double>> knownNumbers(mlir::Value value);
+  std::optional<double> knownNumber(mlir::Value scalar);
+  /// An input of one integer; nullopt after failing.
+  std::optional<SizeElement> sizeInput(int64_t i, llvm::StringRef what);
+  /// A size whose value depends on no input as a known one.
+  SizeElement settle(const SizeElement &element);
   /// A known one-element integer, or `fallback` if the input is absent.
   std::optional<int64_t> requireInt(int64_t i, llvm::StringRef what,
                                     int64_t fallback);

@@ -1,4 +1,5 @@
 #include "frontends/onnx/Ops.h"
+#include "frontends/onnx/RuntimeShapes.h"
 #include "frontends/onnx/Window.h"
 
 using namespace mlir;
@@ -128,6 +129,21 @@ static void importMaxPool(Node &node) {
                                     *window));
 }
 
+/// x with zeros behind it, in the shape that input 2 asks for.
+static Value extendAtRunTime(Node &node, Value x) {
+  SmallVector<SizeElement> shape = node.elements(node.input(2));
+  if (!node.hasFailed() && int64_t(shape.size()) != node.rank(x))
+    return node.fail("output_shape does not hold the result");
+  if (!x || node.hasFailed())
+    return nullptr;
+  for (auto [own, wanted] : llvm::zip_equal(node.extents(x), shape))
+    node.require(node.compare(graph::CompareKind::ge, node.scalar(wanted),
+                              node.size(own)),
+                 "output_shape does not hold the result");
+  SmallVector<Value> low(shape.size(), index(node, 0));
+  return padToAtRunTime(node, x, shape, low, node.constantLike(0, x));
+}
+
 /// Elements put back where MaxPool found them, zeros elsewhere.
 static void importMaxUnpool(Node &node) {
   Value x = node.input(0), positions = node.input(1);
@@ -151,6 +167,8 @@ static void importMaxUnpool(Node &node) {
   Value result = node.reshape(filled, extents);
   if (!node.hasInput(2))
     return node.setResult(0, result);
+  if (node.isComputed(2))
+    return node.setResult(0, extendAtRunTime(node, result));
   auto shape = node.requireInts(2, "output_shape");
   if (!shape)
     return;

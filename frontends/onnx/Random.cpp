@@ -1,5 +1,6 @@
 #include "frontends/onnx/GraphImporter.h"
 #include "frontends/onnx/Ops.h"
+#include "frontends/onnx/RuntimeShapes.h"
 
 using namespace mlir;
 
@@ -36,19 +37,32 @@ static void importTrainedDropout(Node &node) {
     setMask(node, op->getResult(1));
 }
 
+/// Fails a node, or a run, that would drop elements.
+static void demandInference(Node &node) {
+  auto mode = node.sizeInput(2, "training_mode");
+  if (!mode)
+    return;
+  auto isZero = [&](Value x) {
+    return node.compare(graph::CompareKind::eq, x, node.constantLike(0, x));
+  };
+  Value dropsNothing = isZero(node.scalar(*mode));
+  if (node.hasInput(1)) {
+    auto known = node.knownFloats(1);
+    Value ratio = known && known->size() == 1
+                      ? node.constant(known->front(), node.elementType(1))
+                      : node.reshape(node.input(1), {});
+    dropsNothing = node.create<graph::OrOp>({dropsNothing, isZero(ratio)});
+  }
+  demand(node, dropsNothing, "dropout in training mode", /*isSupported=*/false);
+}
+
 /// Inference drops nothing; the mask is then all true.
 static void importDropout(Node &node) {
   if (node.getImporter().trains())
     return importTrainedDropout(node);
   bool isTraining = node.getVersion() >= 12 && node.hasInput(2);
-  if (isTraining) {
-    auto mode = node.requireInt(2, "training_mode", 0);
-    bool hasRatio = mode && *mode != 0 && node.hasInput(1);
-    auto ratio = hasRatio ? node.requireFloats(1, "a ratio") : std::nullopt;
-    bool dropsNothing = ratio && ratio->size() == 1 && ratio->front() == 0;
-    if (!mode || (*mode != 0 && !dropsNothing))
-      return (void)node.unsupported("dropout in training mode");
-  }
+  if (isTraining)
+    demandInference(node);
   Tensor *x = node.tensor(0);
   if (!x)
     return;

@@ -1,7 +1,7 @@
 //===- Rearrangement.cpp - Movement that is more than one op --------------===//
 
-#include "frontends/onnx/Node.h"
 #include "frontends/onnx/Ops.h"
+#include "frontends/onnx/RuntimeShapes.h"
 
 using namespace mlir;
 
@@ -86,11 +86,29 @@ static void importTrilu(Node &node) {
   node.setResult(0, node.select(isKept, x, node.constantLike(0, x)));
 }
 
+/// The same as importCenterCropPad to extents that only a run knows.
+static void centerAtRunTime(Node &node, Value x, ArrayRef<int64_t> axes) {
+  SmallVector<SizeElement> target = node.elements(node.input(1)), shape;
+  if (!node.hasFailed() && target.size() != axes.size())
+    node.fail("one extent an axis is expected");
+  if (node.hasFailed())
+    return;
+  for (AffineExpr extent : node.extents(x))
+    shape.push_back({extent, nullptr});
+  SmallVector<Value> low(shape.size(), index(node, 0));
+  for (auto [axis, wanted] : llvm::zip_equal(axes, target)) {
+    Value missing = node.sub(node.scalar(wanted), node.scalar(shape[axis]));
+    low[axis] = node.div(missing, index(node, 2)); // to zero
+    shape[axis] = wanted;
+  }
+  node.setResult(0,
+                 padToAtRunTime(node, x, shape, low, node.constantLike(0, x)));
+}
+
 /// Crops or pads axes at both ends to the extents asked for.
 static void importCenterCropPad(Node &node) {
   Value x = node.input(0);
-  auto target = node.requireInts(1, "a shape");
-  if (!x || !target)
+  if (!x)
     return;
   int64_t rank = node.rank(x);
   SmallVector<int64_t> axes;
@@ -100,8 +118,13 @@ static void importCenterCropPad(Node &node) {
     axes = node.axes(*given, rank);
   if (node.hasFailed())
     return;
-  if (axes.size() != target->size())
-    return (void)node.fail("one extent an axis is expected");
+  if (node.isComputed(1))
+    return centerAtRunTime(node, x, axes);
+  auto target = node.requireInts(1, "a shape");
+  if (target && axes.size() != target->size())
+    node.fail("one extent an axis is expected");
+  if (node.hasFailed())
+    return;
   SmallVector<int64_t> low(rank, 0), high(rank, 0);
   for (auto [axis, wanted] : llvm::zip(axes, *target)) {
     auto extent = graph::getConstant(graph::getExtent(x, axis));

@@ -1,188 +1,125 @@
 //===- Resize.cpp - Resize and Upsample -----------------------------------===//
 //
 // Interpolation is separable: each axis in turn becomes a weighted sum of
-// gathers, whose indices and weights are computed here. Nearest by a whole
-// factor repeats elements, which also works for dynamic extents.
+// gathers. Indices and weights are computed in the module, from scales that are
+// known or not; known ones fold to constants. Axes whose extents a run computes
+// are resized together, as the tensors in between might be large. Nearest by a
+// whole factor repeats elements.
 //
 //===----------------------------------------------------------------------===//
 
-#include "frontends/onnx/Node.h"
 #include "frontends/onnx/Ops.h"
+#include "frontends/onnx/ResizeTaps.h"
+#include "frontends/onnx/RuntimeShapes.h"
+#include <map>
 
 using namespace mlir;
+using tcc::graph::CompareKind;
 
 namespace tcc::onnx_import {
 
-namespace {
-
-struct ResizeOptions {
-  std::string mode, coordinates, nearest;
-  double cubicA, extrapolation;
-  bool isAntialiased, excludesOutside;
-};
-
-/// One resized axis.
-struct AxisResize {
-  int64_t axis;
-  double scale;                // result / input, as given or from the sizes
-  std::optional<int64_t> size; // of the result, where given
-  double cropStart = 0, cropEnd = 1; // tf_crop_and_resize
-};
-
-/// For each result element, the input elements that make it.
-struct Taps {
-  int64_t count; // a result element
-  std::vector<int64_t> indices;
-  std::vector<double> weights;
-  std::vector<bool> isOutside; // a result element
-};
-
-} // namespace
-
-// --- Coordinates -------------------------------------------------------------
-
-/// Where result element `i` lies in the input.
-static double getCoordinate(const ResizeOptions &options,
-                            const AxisResize &resize, int64_t i,
-                            int64_t inExtent, int64_t outExtent) {
-  const std::string &mode = options.coordinates;
-  if (mode == "asymmetric")
-    return i / resize.scale;
-  if (mode == "align_corners")
-    return outExtent == 1 ? 0 : double(i) * (inExtent - 1) / (outExtent - 1);
-  if (mode == "pytorch_half_pixel" && outExtent <= 1)
-    return 0;
-  if (mode == "tf_crop_and_resize") {
-    double start = resize.cropStart, span = resize.cropEnd - start;
-    if (outExtent == 1)
-      return 0.5 * (resize.cropStart + resize.cropEnd) * (inExtent - 1);
-    return start * (inExtent - 1) + i * span * (inExtent - 1) / (outExtent - 1);
-  }
-  double shift = 0;
-  if (mode == "half_pixel_symmetric") {
-    double exact = resize.scale * inExtent;
-    shift = inExtent / 2.0 * (1 - outExtent / exact);
-  }
-  return shift + (i + 0.5) / resize.scale - 0.5;
-}
-
-static int64_t roundNearest(const std::string &mode, double x) {
-  if (mode == "round_prefer_ceil")
-    return int64_t(std::floor(x + 0.5));
-  if (mode == "floor")
-    return int64_t(std::floor(x));
-  if (mode == "ceil")
-    return int64_t(std::ceil(x));
-  return int64_t(std::ceil(x - 0.5)); // round_prefer_floor
-}
-
-// --- Taps --------------------------------------------------------------------
-
-static double getLinearWeight(double distance) {
-  return std::max(0.0, 1 - std::abs(distance));
-}
-
-static double getCubicWeight(double distance, double a) {
-  double d = std::abs(distance);
-  if (d <= 1)
-    return ((a + 2) * d - (a + 3)) * d * d + 1;
-  return d < 2 ? (((d - 5) * d + 8) * d - 4) * a : 0;
-}
-
-static void appendTaps(Taps &taps, const ResizeOptions &options, double x,
-                       double stretch, int64_t inExtent) {
-  int64_t first = int64_t(std::floor(x)) - taps.count / 2 + 1;
-  double sum = 0;
-  size_t begin = taps.weights.size();
-  for (int64_t i = first; i < first + taps.count; ++i) {
-    double distance = (i - x) / stretch;
-    double weight = options.mode == "linear"
-                        ? getLinearWeight(distance)
-                        : getCubicWeight(distance, options.cubicA);
-    bool isOutside = i < 0 || i >= inExtent;
-    if (options.excludesOutside && isOutside)
-      weight = 0;
-    taps.indices.push_back(std::clamp<int64_t>(i, 0, inExtent - 1));
-    taps.weights.push_back(weight);
-    sum += weight;
-  }
-  for (size_t i = begin; i < taps.weights.size() && sum != 0; ++i)
-    taps.weights[i] /= sum;
-}
-
-static Taps computeTaps(const ResizeOptions &options, const AxisResize &resize,
-                        int64_t inExtent, int64_t outExtent) {
-  Taps taps;
-  bool isNearest = options.mode == "nearest";
-  // Antialiasing widens the filter when the result is smaller.
-  double stretch =
-      options.isAntialiased && resize.scale < 1 ? 1 / resize.scale : 1;
-  double support = options.mode == "cubic" ? 2 : 1;
-  taps.count = isNearest ? 1 : 2 * int64_t(std::ceil(support * stretch));
-  for (int64_t i = 0; i < outExtent; ++i) {
-    double x = getCoordinate(options, resize, i, inExtent, outExtent);
-    taps.isOutside.push_back(x < 0 || x > inExtent - 1);
-    if (!isNearest) {
-      appendTaps(taps, options, x, stretch, inExtent);
-      continue;
-    }
-    int64_t index = roundNearest(options.nearest, x);
-    taps.indices.push_back(std::clamp<int64_t>(index, 0, inExtent - 1));
-    taps.weights.push_back(1);
-  }
-  return taps;
-}
+using AxisTaps = std::map<int64_t, Taps>;
 
 // --- Emission ----------------------------------------------------------------
 
-/// Constants along `axis` that broadcast to x.
-static Value emitAlong(Node &node, Value x, int64_t axis,
-                       ArrayRef<double> numbers) {
-  SmallVector<float> narrow(numbers.begin(), numbers.end());
-  Type element = node.elementType(x);
-  if (!element.isF64())
-    element = Float32Type::get(node.getContext());
-  auto type = RankedTensorType::get({int64_t(numbers.size())}, element);
-  auto dense = element.isF64() ? DenseElementsAttr::get(type, numbers)
-                               : DenseElementsAttr::get(type, ArrayRef(narrow));
-  Value vector =
-      node.create<graph::ConstantOp>({}, {node.attr("value", dense)}, type);
-  graph::Extents extents(node.rank(x), node.getSizes().constant(1));
-  extents[axis] = node.getSizes().constant(narrow.size());
-  return node.reshape(node.cast(vector, node.elementType(x)), extents);
+/// A vector along one of `rank` axes.
+static Value place(Node &node, Value vector, int64_t rank, int64_t axis) {
+  if (!vector)
+    return nullptr;
+  graph::Extents extents(rank, node.getSizes().constant(1));
+  extents[axis] = graph::getExtent(vector, 0);
+  return node.reshape(vector, extents);
 }
 
+/// The sum of the taps of one axis, known in number.
 static Value emitTaps(Node &node, Value x, int64_t axis, const Taps &taps) {
-  int64_t outExtent = taps.isOutside.size();
   Value sum;
-  for (int64_t tap = 0; tap < taps.count; ++tap) {
-    SmallVector<int64_t> indices;
-    SmallVector<double> weights;
-    for (int64_t i = 0; i < outExtent; ++i) {
-      indices.push_back(taps.indices[i * taps.count + tap]);
-      weights.push_back(taps.weights[i * taps.count + tap]);
-    }
-    Value part = node.gather(x, node.constant(indices), axis);
-    if (taps.count == 1 || !part)
+  int64_t count = *graph::getConstant(taps.count);
+  for (int64_t tap = 0; tap < count; ++tap) {
+    Value index = node.squeeze(node.slice(taps.index, 1, tap, 1), {1});
+    Value part = node.gather(x, index, axis);
+    if (count == 1 || !part)
       return part;
-    if (llvm::all_of(weights, [](double weight) { return weight == 0; }))
+    Value weight = node.squeeze(node.slice(taps.weight, 1, tap, 1), {1});
+    auto known = node.knownNumbers(weight);
+    if (known && llvm::all_of(*known, [](double w) { return w == 0; }))
       continue;
-    Value weighted = node.mul(part, emitAlong(node, part, axis, weights));
+    Value own = node.cast(weight, node.elementType(x));
+    Value weighted = node.mul(part, place(node, own, node.rank(x), axis));
     sum = sum ? node.add(sum, weighted) : weighted;
   }
   return sum;
 }
 
+/// The elements of x, weighted, at number `tap` of all taps: that of the last
+/// axis changes first.
+static Value readTap(Node &node, Value x, const AxisTaps &all,
+                     ArrayRef<AffineExpr> result, Value tap) {
+  graph::Extents extents = node.extents(x);
+  int64_t rank = extents.size();
+  // Tensors of all axes have a bound, those of some may have none.
+  auto spread = [&](Value vector, int64_t axis) {
+    return node.broadcast(place(node, vector, rank, axis), result);
+  };
+  Value weight, position = index(node, 0), scale = index(node, 1);
+  for (int64_t axis = rank - 1; axis >= 0; --axis) {
+    Value extent = node.size(extents[axis]), own;
+    auto found = all.find(axis);
+    if (found == all.end()) {
+      own = node.iota({extents[axis]}, 0, node.elementType(position));
+    } else {
+      const Taps &taps = found->second;
+      Value count = node.size(taps.count);
+      Value which = node.create<graph::RemOp>({tap, count});
+      tap = node.div(tap, count);
+      own = node.gather(taps.index, which, 1);
+      if (taps.weight) {
+        Value factor = spread(
+            node.cast(node.gather(taps.weight, which, 1), node.elementType(x)),
+            axis);
+        weight = weight ? node.mul(weight, factor) : factor;
+      }
+    }
+    position = node.add(position, node.mul(spread(own, axis), scale));
+    scale = node.mul(scale, extent);
+  }
+  Value read = node.gather(flatten(node, x), position, 0);
+  return weight ? node.mul(read, weight) : read;
+}
+
+/// The sum of the taps of several axes, with no tensors in between. Axes
+/// without taps stay.
+static Value emitTogether(Node &node, Value x, const AxisTaps &all,
+                          graph::Extents result) {
+  SmallVector<Value> counts;
+  bool isSum = false;
+  for (const auto &[axis, taps] : all) {
+    counts.push_back(node.size(taps.count));
+    isSum |= taps.weight != nullptr;
+  }
+  if (!isSum)
+    return readTap(node, x, all, result, index(node, 0));
+  Value trips = node.multiplySizes(counts);
+  Value none = node.broadcast(node.constantLike(0, x), result);
+  auto sums =
+      node.loop(trips, nullptr, nullptr, {none},
+                [&](Value tap, ValueRange carried) -> SmallVector<Value> {
+                  Value part = readTap(node, x, all, result, tap);
+                  Value goesOn =
+                      node.constant(1, IntegerType::get(node.getContext(), 1));
+                  return {goesOn, node.add(carried[0], part)};
+                });
+  return sums.empty() ? nullptr : sums.front();
+}
+
 /// Elements outside the cropped input get the extrapolation value.
 static Value emitOutside(Node &node, Value x, int64_t axis,
                          const ResizeOptions &options, const Taps &taps) {
-  if (options.coordinates != "tf_crop_and_resize" || !x)
+  if (!options.isCropped() || !x)
     return x;
-  SmallVector<double> flags(taps.isOutside.begin(), taps.isOutside.end());
-  Value flag = emitAlong(node, x, axis, flags);
-  Value isOutside =
-      node.compare(graph::CompareKind::ne, flag, node.constantLike(0, flag));
-  return node.select(isOutside, node.constantLike(options.extrapolation, x), x);
+  return node.select(
+      place(node, node.squeeze(taps.isOutside, {1}), node.rank(x), axis),
+      node.constantLike(options.extrapolation, x), x);
 }
 
 /// Nearest by a whole factor: each element repeated. Null if it is not that.
@@ -193,9 +130,10 @@ static Value emitRepeat(Node &node, Value x, const ResizeOptions &options,
   bool isHalfPixel = options.coordinates == "half_pixel" &&
                      (options.nearest == "round_prefer_floor" ||
                       options.nearest == "round_prefer_ceil");
-  auto factor = int64_t(resize.scale);
+  double scale = resize.known.value_or(0);
+  auto factor = int64_t(scale);
   if (options.mode != "nearest" || !(isAsymmetric || isHalfPixel) ||
-      double(factor) != resize.scale || factor < 1 || factor > kMaxContent)
+      double(factor) != scale || factor < 1 || factor > kMaxContent)
     return nullptr;
   graph::Extents split = node.extents(x), joined = split;
   split.insert(split.begin() + resize.axis + 1, node.getSizes().constant(1));
@@ -206,40 +144,41 @@ static Value emitRepeat(Node &node, Value x, const ResizeOptions &options,
   return node.reshape(spread, joined);
 }
 
-/// More than this many result elements or taps are refused.
-constexpr int64_t kMaxResized = 1 << 16, kMaxTaps = 64;
-
-/// True if coordinates depend on the length of the result. Where a scale makes
-/// that a fraction, ONNX's text takes its floor and its reference does not.
-static bool usesLength(const ResizeOptions &options) {
-  return options.coordinates == "align_corners" ||
-         options.coordinates == "tf_crop_and_resize";
-}
-
-static Value resizeAxis(Node &node, Value x, const ResizeOptions &options,
-                        const AxisResize &resize) {
-  auto extent = graph::getConstant(graph::getExtent(x, resize.axis));
-  if (!resize.size || (extent && *extent * resize.scale == *resize.size))
-    if (Value repeated = emitRepeat(node, x, options, resize))
-      return repeated;
-  if (!extent)
-    return node.unsupported("interpolation along a dynamic dimension");
-  float exact = float(*extent) * float(resize.scale); // as ONNX infers it
-  double scaled = std::floor(exact);
-  if (*extent < 1 || !(scaled >= 0 && scaled <= double(kMaxResized)))
-    return node.fail("an extent is out of range");
-  if (!resize.size && usesLength(options) && scaled != exact)
-    return node.unsupported("'" + options.coordinates +
-                            "' with a scale that gives a fractional extent");
-  int64_t size = resize.size.value_or(int64_t(scaled));
-  if (size < 1 || size > kMaxResized)
-    return node.fail("an extent is out of range");
-  bool isWide = options.isAntialiased && 1 / resize.scale * 4 > kMaxTaps;
-  if (isWide)
-    return node.unsupported("antialiasing by a factor of more than 16");
-  Taps taps = computeTaps(options, resize, *extent, size);
-  return emitOutside(node, emitTaps(node, x, resize.axis, taps), resize.axis,
-                     options, taps);
+/// x in the extents of the result.
+static Value resizeAxes(Node &node, Value x, const ResizeOptions &options,
+                        ArrayRef<AxisResize> resizes,
+                        ArrayRef<AffineExpr> result) {
+  AxisTaps open, all;
+  for (const AxisResize &resize : resizes) {
+    int64_t axis = resize.axis;
+    if (resize.isKept(options))
+      continue;
+    if (Value repeated = emitRepeat(node, x, options, resize)) {
+      x = repeated;
+      continue;
+    }
+    Taps taps = computeTaps(node, options, resize, graph::getExtent(x, axis),
+                            result[axis]);
+    if (node.hasFailed())
+      return nullptr;
+    all.emplace(axis, taps);
+    bool isComputed =
+        graph::isComputed(result[axis], node.getSizes().getSymbols()) ||
+        node.getSizes().getRange(graph::getExtent(x, axis)).min < 1;
+    if (isComputed || !graph::getConstant(taps.count))
+      open.emplace(axis, taps);
+    else
+      x = emitTaps(node, x, axis, taps);
+  }
+  if (!open.empty() && x) {
+    graph::Extents extents = node.extents(x);
+    for (const auto &[axis, taps] : open)
+      extents[axis] = result[axis];
+    x = emitTogether(node, x, open, extents);
+  }
+  for (const auto &[axis, taps] : all)
+    x = emitOutside(node, x, axis, options, taps);
+  return x;
 }
 
 // --- Reading the node --------------------------------------------------------
@@ -274,110 +213,206 @@ static std::optional<ResizeOptions> readOptions(Node &node) {
   return options;
 }
 
+/// The numbers of a list as f64 scalars.
+static SmallVector<Value> readNumbers(Node &node, int64_t i) {
+  SmallVector<Value> numbers;
+  if (auto known = node.knownFloats(i)) {
+    for (double number : *known)
+      numbers.push_back(real(node, number));
+    return numbers;
+  }
+  Value list = node.input(i);
+  auto type = list ? cast<RankedTensorType>(list.getType()) : nullptr;
+  if (!type || type.getRank() != 1 || !type.hasStaticShape() ||
+      type.getNumElements() > kMaxContent) {
+    node.unsupported("a list of numbers of unknown length");
+    return numbers;
+  }
+  for (int64_t k = 0; k < type.getNumElements(); ++k)
+    numbers.push_back(node.cast(node.reshape(node.slice(list, 0, k, 1), {}),
+                                Float64Type::get(node.getContext())));
+  return numbers;
+}
+
+/// floor(extent * scale) where that is a size for all sizes.
+static Size multiply(Node &node, AffineExpr extent,
+                     std::optional<double> scale) {
+  constexpr double kMost = double(kMaxResized);
+  if (!scale || !(*scale >= 1 / kMost && *scale <= kMost))
+    return std::nullopt;
+  const Sizes &sizes = node.getSizes();
+  auto factor = int64_t(*scale), divisor = int64_t(1 / *scale);
+  if (double(factor) == *scale)
+    return sizes.apply(SizeOp::mul, extent, sizes.constant(factor));
+  if (llvm::isPowerOf2_64(divisor) && 1 / double(divisor) == *scale &&
+      !graph::getConstant(extent))
+    return sizes.apply(SizeOp::div, extent, sizes.constant(divisor));
+  return std::nullopt;
+}
+
+/// The extent that a scale gives.
+static void applyScale(Node &node, AffineExpr extent,
+                       const ResizeOptions &options, AxisResize &resize) {
+  demand(node,
+         node.pointwise<graph::AndOp>(
+             {node.compare(CompareKind::gt, resize.scale, real(node, 0)),
+              node.compare(CompareKind::lt, resize.scale,
+                           real(node, double(kMaxResized)))}),
+         "a scale is out of range");
+  if (Size simple = multiply(node, extent, node.knownNumber(resize.scale))) {
+    resize.extent = {*simple, nullptr};
+    return;
+  }
+  Type f32 = Float32Type::get(node.getContext()); // as ONNX infers it
+  Value exact =
+      node.mul(node.cast(node.size(extent), f32), node.cast(resize.scale, f32));
+  resize.extent = {AffineExpr(), floorToIndex(node, exact)};
+  if (!options.usesLength())
+    return;
+  Value isWhole =
+      node.compare(CompareKind::eq, exact, node.create<graph::FloorOp>(exact));
+  std::string what = "'" + options.coordinates +
+                     "' with a scale that gives a fractional extent";
+  demand(node, isWhole, what, /*isSupported=*/false);
+}
+
 /// Scales that sizes stand for; the policy may keep the aspect ratio.
-static bool applySizes(Node &node, Value x, ArrayRef<int64_t> sizes,
+static void applySizes(Node &node, Value x, ArrayRef<SizeElement> given,
                        MutableArrayRef<AxisResize> resizes) {
   std::string policy = node.stringAttr("keep_aspect_ratio_policy", "stretch");
-  double smallest = INFINITY, largest = 0;
-  for (auto [resize, size] : llvm::zip(resizes, sizes)) {
-    auto extent = graph::getConstant(graph::getExtent(x, resize.axis));
-    if (!extent)
-      return node.unsupported("sizes of a dynamic dimension") != nullptr;
-    if (*extent < 1 || size < 1 || size > kMaxResized)
-      return node.fail("an extent is out of range") != nullptr;
-    resize.scale = double(size) / double(*extent);
-    resize.size = size;
-    smallest = std::min(smallest, resize.scale);
-    largest = std::max(largest, resize.scale);
+  bool isLarger = policy == "not_smaller";
+  if (!isLarger && policy != "not_larger" && policy != "stretch")
+    return (void)node.fail("keep_aspect_ratio_policy is unknown");
+  Value common;
+  for (auto [resize, size] : llvm::zip_equal(resizes, given)) {
+    AffineExpr extent = graph::getExtent(x, resize.axis);
+    resize.extent = node.settle(size);
+    Size factor =
+        resize.extent.value
+            ? std::nullopt
+            : node.getSizes().divideProducts(resize.extent.known, extent);
+    auto known = factor ? graph::getConstant(*factor) : std::nullopt;
+    resize.scale =
+        known ? real(node, double(*known))
+              : node.div(node.cast(node.scalar(resize.extent),
+                                   Float64Type::get(node.getContext())),
+                         node.cast(node.size(extent),
+                                   Float64Type::get(node.getContext())));
+    common = !common    ? resize.scale
+             : isLarger ? node.max(common, resize.scale)
+                        : node.min(common, resize.scale);
   }
-  if (policy == "stretch")
-    return true;
-  if (policy != "not_larger" && policy != "not_smaller")
-    return node.fail("keep_aspect_ratio_policy is unknown") != nullptr;
   for (AxisResize &resize : resizes) {
-    int64_t extent = *graph::getConstant(graph::getExtent(x, resize.axis));
-    resize.scale = policy == "not_larger" ? smallest : largest;
-    resize.size = int64_t(std::floor(extent * resize.scale + 0.5));
+    if (policy == "stretch" || node.hasFailed())
+      return;
+    Value extent = node.cast(node.size(graph::getExtent(x, resize.axis)),
+                             Float64Type::get(node.getContext()));
+    Value exact = node.mul(extent, common);
+    resize.scale = common;
+    resize.extent = {AffineExpr(),
+                     floorToIndex(node, node.add(exact, real(node, 0.5)))};
   }
-  return true;
 }
 
 /// Regions of interest hold the starts, then the ends of the axes.
-static bool applyCrops(Node &node, int64_t input,
+static void applyCrops(Node &node, int64_t input,
                        MutableArrayRef<AxisResize> resizes) {
-  auto roi = node.requireFloats(input, "a region of interest");
-  if (!roi)
-    return false;
-  if (roi->size() != 2 * resizes.size())
-    return node.fail("roi needs two values an axis") != nullptr;
+  SmallVector<Value> roi = readNumbers(node, input);
+  if (roi.size() != 2 * resizes.size())
+    return (void)node.fail("roi needs two values an axis");
   for (auto [i, resize] : llvm::enumerate(resizes)) {
-    resize.cropStart = (*roi)[i];
-    resize.cropEnd = (*roi)[resizes.size() + i];
+    resize.cropStart = roi[i];
+    resize.cropEnd = roi[resizes.size() + i];
   }
-  return true;
 }
 
 /// Scales are an attribute of Upsample-7, input 1 of Upsample-9 and Resize-10,
 /// and input 2 after; sizes are input 3.
-static std::optional<SmallVector<AxisResize>>
-readAxes(Node &node, Value x, const ResizeOptions &options) {
+static SmallVector<AxisResize> readAxes(Node &node, Value x,
+                                        const ResizeOptions &options) {
   int64_t rank = node.rank(x), version = node.getVersion();
   SmallVector<AxisResize> resizes;
-  SmallVector<int64_t> axes;
-  for (int64_t axis = 0; axis < rank; ++axis)
-    axes.push_back(axis);
+  auto axes = llvm::to_vector(llvm::seq<int64_t>(0, rank));
   if (auto given = node.intsAttr("axes"))
     axes = node.axes(*given, rank);
-  if (node.hasFailed())
-    return std::nullopt;
   for (int64_t axis : axes)
-    resizes.push_back({axis, 1, std::nullopt});
+    resizes.push_back({axis, nullptr, {}, nullptr, nullptr, std::nullopt});
   bool hasSizes =
       version >= 11 && node.hasInput(3) &&
       !(node.type(3).hasStaticShape() && node.type(3).getNumElements() == 0);
-  if (hasSizes) {
-    auto sizes = node.requireInts(3, "sizes");
-    if (!sizes)
-      return std::nullopt;
-    if (sizes->size() != axes.size())
-      node.fail("one size an axis is expected");
-    if (node.hasFailed() || !applySizes(node, x, *sizes, resizes))
-      return std::nullopt;
-  } else {
-    auto scales = version < 9
-                      ? node.floatsAttr("scales")
-                      : node.requireFloats(version < 11 ? 1 : 2, "scales");
-    if (!scales || scales->size() != axes.size()) {
-      node.fail("one scale an axis is expected");
-      return std::nullopt;
-    }
-    for (auto [resize, scale] : llvm::zip(resizes, *scales)) {
-      if (!(scale > 0 && scale < double(kMaxResized)))
-        node.fail("a scale is out of range");
-      resize.scale = scale;
-    }
-  }
-  if (options.coordinates == "tf_crop_and_resize")
-    applyCrops(node, 1, resizes);
   if (node.hasFailed())
-    return std::nullopt;
+    return resizes;
+  if (hasSizes) {
+    SmallVector<SizeElement> sizes = node.elements(node.input(3));
+    if (sizes.size() != axes.size())
+      node.fail("one size an axis is expected");
+    else
+      applySizes(node, x, sizes, resizes);
+  } else {
+    SmallVector<Value> scales;
+    if (version >= 9)
+      scales = readNumbers(node, version < 11 ? 1 : 2);
+    else if (auto given = node.floatsAttr("scales"))
+      for (double scale : *given)
+        scales.push_back(real(node, scale));
+    if (scales.size() != axes.size())
+      node.fail("one scale an axis is expected");
+    else
+      for (auto [resize, scale] : llvm::zip_equal(resizes, scales)) {
+        resize.scale = scale;
+        applyScale(node, graph::getExtent(x, resize.axis), options, resize);
+      }
+  }
+  if (options.isCropped() && !node.hasFailed())
+    applyCrops(node, 1, resizes);
   return resizes;
+}
+
+/// The extents of the result; an axis without elements stays so.
+static graph::Extents readExtents(Node &node, Value x,
+                                  MutableArrayRef<AxisResize> resizes) {
+  SmallVector<SizeElement> shape;
+  for (AffineExpr extent : node.extents(x))
+    shape.push_back({extent, nullptr});
+  for (AxisResize &resize : resizes) {
+    resize.known = node.knownNumber(resize.scale);
+    AffineExpr own = graph::getExtent(x, resize.axis);
+    SizeElement extent = node.settle(resize.extent);
+    extent.max = kMaxResized;
+    auto known = extent.value ? std::nullopt : graph::getConstant(extent.known);
+    bool isOut = known && (*known < 1 || *known > kMaxResized);
+    if (isOut || graph::getConstant(own) == 0) {
+      node.fail("an extent is out of range");
+      return {};
+    }
+    if (!resize.known && node.getSizes().getRange(own).min < 1)
+      extent.value = node.select(
+          node.compare(CompareKind::eq, node.size(own), index(node, 0)),
+          index(node, 0), node.scalar(extent));
+    if (extent.value)
+      node.require(node.compare(CompareKind::ge, extent.value, index(node, 1)),
+                   "an extent is out of range");
+    shape[resize.axis] = extent;
+  }
+  return node.readShape(shape, node.getResultName(), kUsualElements);
 }
 
 static void importResize(Node &node) {
   Value x = node.input(0);
   auto options = readOptions(node);
-  auto resizes = x && options ? readAxes(node, x, *options) : std::nullopt;
-  if (!resizes)
+  if (!x || !options)
     return;
+  SmallVector<AxisResize> resizes = readAxes(node, x, *options);
+  if (node.hasFailed())
+    return;
+  graph::Extents extents = readExtents(node, x, resizes);
   Type type = node.elementType(x);
   bool isRounded = isa<IntegerType>(type) && options->mode != "nearest";
   if (isRounded) // integers are interpolated as floats
     x = node.cast(x, Float32Type::get(node.getContext()));
-  bool isCropped = options->coordinates == "tf_crop_and_resize";
-  for (const AxisResize &resize : *resizes)
-    if (x && (resize.scale != 1 || isCropped))
-      x = resizeAxis(node, x, *options, resize);
+  if (node.hasFailed())
+    return;
+  x = resizeAxes(node, x, *options, resizes, extents);
   node.setResult(0, isRounded && x ? node.cast(x, type) : x);
 }
 

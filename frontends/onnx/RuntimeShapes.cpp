@@ -13,6 +13,18 @@ Value index(Node &node, int64_t value) {
   return node.constant(double(value), getIndexType(node));
 }
 
+void demand(Node &node, Value condition, const llvm::Twine &otherwise,
+            bool isSupported) {
+  auto known = node.knownNumber(condition);
+  if (!known)
+    node.require(condition,
+                 isSupported ? otherwise : otherwise + " is not supported");
+  else if (*known == 0 && isSupported)
+    node.fail(otherwise);
+  else if (*known == 0)
+    node.unsupported(otherwise);
+}
+
 static Value isEqual(Node &node, Value a, int64_t b) {
   return node.compare(CompareKind::eq, a, index(node, b));
 }
@@ -33,10 +45,20 @@ Value isAxis(Node &node, Value axis, int64_t own, int64_t rank) {
                    isEqual(node, axis, own - rank));
 }
 
-static int64_t countElements(Node &node, Value x) {
+int64_t countElements(Node &node, Value x) {
   int64_t most = x ? node.getSizes().getMaxElements(node.extents(x)) : 0;
   // Without elements extents may be anything.
   return most > 0 ? most : kUsualElements;
+}
+
+Value flatten(Node &node, Value x) {
+  if (!x)
+    return nullptr;
+  AffineExpr count = graph::getNumElements(node.extents(x), node.getContext());
+  Value flat = node.reshape(x, {count});
+  return node.getSizes().getRange(count).min > 0
+             ? flat
+             : node.pad(flat, node.constantLike(0, x), 0, 1);
 }
 
 // --- Reshape -----------------------------------------------------------------
@@ -75,11 +97,8 @@ static SmallVector<SizeElement> resolveShape(Node &node, Value x, Value count) {
   return shape;
 }
 
-/// x in other extents; without elements, and an error in the run, where these
-/// are of another number of elements.
-static Value reshapeChecked(Node &node, Value x,
-                            MutableArrayRef<SizeElement> shape,
-                            StringRef name) {
+Value reshapeChecked(Node &node, Value x, MutableArrayRef<SizeElement> shape,
+                     StringRef name) {
   graph::Extents source = node.extents(x);
   Value count = node.size(graph::getNumElements(source, node.getContext()));
   SmallVector<Value> extents;

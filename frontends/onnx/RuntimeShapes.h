@@ -15,6 +15,10 @@ namespace tcc::onnx_import {
 
 /// An i64 scalar.
 mlir::Value index(Node &node, int64_t value);
+/// Fails the node where `condition` is known to be false; where only a run
+/// knows it, that ends with the message. `otherwise` may name what tcc lacks.
+void demand(Node &node, mlir::Value condition, const llvm::Twine &otherwise,
+            bool isSupported = true);
 /// The run ends where `axis`, an i64 scalar, is out of range.
 void requireAxis(Node &node, mlir::Value axis, int64_t rank);
 /// Whether `axis` is axis `own`, counted from the front or the back.
@@ -28,11 +32,28 @@ void unsqueezeAtRunTime(Node &node);
 void splitAtRunTime(Node &node, int64_t axis);
 void sliceAtRunTime(Node &node);
 void padAtRunTime(Node &node);
+/// x in the extents of `shape`: element `low` of each axis is the first of x.
+mlir::Value padToAtRunTime(Node &node, mlir::Value x,
+                           llvm::ArrayRef<SizeElement> shape,
+                           llvm::ArrayRef<mlir::Value> low, mlir::Value fill,
+                           graph::PadMode mode = graph::PadMode::constant);
 /// Each axis of x repeated as a whole.
 mlir::Value tile(Node &node, mlir::Value x,
                  llvm::ArrayRef<mlir::AffineExpr> repeats);
 void fillAtRunTime(Node &node, mlir::Value scalar);
 void rangeAtRunTime(Node &node);
+
+/// The most elements that x may have.
+int64_t countElements(Node &node, mlir::Value x);
+/// The elements of x, to be read at positions in row-major order; one more
+/// where there may be none.
+mlir::Value flatten(Node &node, mlir::Value x);
+
+/// x in other extents, without elements, and an error in the run, where these
+/// are of another number of elements.
+mlir::Value reshapeChecked(Node &node, mlir::Value x,
+                           llvm::MutableArrayRef<SizeElement> shape,
+                           llvm::StringRef name);
 
 /// x with each axis in two, [kept, reduced]: the extent is that of one of them,
 /// as `axes`, a list of integers, says. The first member of each pair is among

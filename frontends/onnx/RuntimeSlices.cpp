@@ -134,11 +134,18 @@ static Value fromEnd(Node &node, Value position, Value extent) {
                      position);
 }
 
-/// x[start + i * step] for each i within the bounds.
-static Value sliceAxis(Node &node, Value x, int64_t axis, const Bounds &bounds,
-                       StringRef name) {
-  AffineExpr extent = graph::getExtent(x, axis);
-  int64_t most = node.getSizes().getRange(extent).max;
+namespace {
+
+/// The elements start + i * step of an axis; null values for all of them.
+struct Cut {
+  Value start, step, count;
+  bool hasUnitStep = true;
+};
+
+} // namespace
+
+/// The elements of an axis that lie within the bounds.
+static Cut cut(Node &node, AffineExpr extent, const Bounds &bounds) {
   Value whole = node.size(extent), zero = index(node, 0);
   Value last = node.sub(whole, index(node, 1));
   Value isDown = isBelow(node, bounds.step, 0);
@@ -158,19 +165,48 @@ static Value sliceAxis(Node &node, Value x, int64_t axis, const Bounds &bounds,
   Value span = node.select(isDown, node.sub(start, end), node.sub(end, start));
   span = node.max(span, zero);
   Value count = node.div(node.add(span, node.sub(size, index(node, 1))), size);
-  AffineExpr result = node.readSize({AffineExpr(), count}, name, most);
+  DenseIntElementsAttr known;
+  bool hasUnitStep = bounds.step &&
+                     matchPattern(bounds.step, m_Constant(&known)) &&
+                     *known.value_begin<APInt>() == 1;
+  if (hasUnitStep)
+    start = node.min(start, node.sub(whole, count));
+  return {start, step, count, hasUnitStep};
+}
+
+static Value cutAxis(Node &node, Value x, int64_t axis, const Cut &cut,
+                     StringRef name) {
+  int64_t most = node.getSizes().getRange(graph::getExtent(x, axis)).max;
+  AffineExpr result = node.readSize({AffineExpr(), cut.count}, name, most);
   if (node.hasFailed())
     return nullptr;
-  DenseIntElementsAttr known;
-  if (matchPattern(bounds.step, m_Constant(&known)) &&
-      *known.value_begin<APInt>() == 1) {
-    start = node.min(start, node.sub(whole, count));
+  if (cut.hasUnitStep) {
     AffineExpr first =
-        node.readSize({AffineExpr(), start}, (name + ".start").str(), most);
+        node.readSize({AffineExpr(), cut.start}, (name + ".start").str(), most);
     return node.slice(x, axis, first, result);
   }
-  Value steps = node.iota({result}, 0, node.elementType(start));
-  return node.gather(x, node.add(node.mul(steps, step), start), axis);
+  Value steps = node.iota({result}, 0, node.elementType(cut.start));
+  return node.gather(x, node.add(node.mul(steps, cut.step), cut.start), axis);
+}
+
+/// Cuts all axes at once: where computed extents have a bound together, some of
+/// them with some of the result's have none.
+static Value cutTogether(Node &node, Value x, ArrayRef<Cut> cuts) {
+  SmallVector<SizeElement> shape;
+  for (auto [extent, cut] : llvm::zip_equal(node.extents(x), cuts))
+    shape.push_back({extent, cut.count});
+  graph::Extents result =
+      node.readShape(shape, node.getResultName(), countElements(node, x));
+  Value place = index(node, 0);
+  if (node.hasFailed())
+    return nullptr;
+  for (auto [axis, cut] : llvm::enumerate(cuts)) {
+    Value at = node.iota(result, axis, node.elementType(place));
+    if (cut.start)
+      at = node.add(node.mul(at, cut.step), cut.start);
+    place = node.add(node.mul(place, node.size(graph::getExtent(x, axis))), at);
+  }
+  return node.gather(flatten(node, x), place, 0);
 }
 
 void sliceAtRunTime(Node &node) {
@@ -178,12 +214,21 @@ void sliceAtRunTime(Node &node) {
   if (!x)
     return;
   SmallVector<Bounds> bounds = readBounds(node, node.rank(x));
-  for (auto [axis, own] : llvm::enumerate(bounds))
+  SmallVector<Cut> cuts;
+  bool isComputed = false;
+  for (auto [extent, own] : llvm::zip(node.extents(x), bounds)) {
+    cuts.push_back(own.start ? cut(node, extent, own) : Cut());
+    isComputed |= graph::isComputed(extent, node.getSizes().getSymbols());
+  }
+  if (node.hasFailed())
+    return;
+  if (isComputed)
+    return node.setResult(0, cutTogether(node, x, cuts));
+  for (auto [axis, own] : llvm::enumerate(cuts))
     if (own.start && x)
-      x = sliceAxis(node, x, axis, own,
-                    node.getResultName() + "." + std::to_string(axis));
-  if (!node.hasFailed())
-    node.setResult(0, x);
+      x = cutAxis(node, x, axis, own,
+                  node.getResultName() + "." + std::to_string(axis));
+  node.setResult(0, x);
 }
 
 // --- Pad ---------------------------------------------------------------------
@@ -227,11 +272,16 @@ static Value padTo(Node &node, Value x, ArrayRef<AffineExpr> extents,
     isInside =
         isInside ? node.create<graph::AndOp>({isInside, isHere}) : isHere;
   }
-  Value flat = node.reshape(
-      x, {graph::getNumElements(node.extents(x), node.getContext())});
-  Value moved = node.gather(flat, place, 0);
+  Value moved = node.gather(flatten(node, x), place, 0);
   return mode == graph::PadMode::constant ? node.select(isInside, moved, fill)
                                           : moved;
+}
+
+Value padToAtRunTime(Node &node, Value x, ArrayRef<SizeElement> shape,
+                     ArrayRef<Value> low, Value fill, graph::PadMode mode) {
+  graph::Extents extents =
+      node.readShape(shape, node.getResultName(), kUsualElements);
+  return node.hasFailed() ? nullptr : padTo(node, x, extents, low, fill, mode);
 }
 
 void padAtRunTime(Node &node) {
@@ -268,10 +318,7 @@ void padAtRunTime(Node &node) {
                                     : node.add(node.add(low[axis], high[axis]),
                                                node.size(extent))});
   }
-  graph::Extents extents =
-      node.readShape(shape, node.getResultName(), kUsualElements);
-  if (!node.hasFailed())
-    node.setResult(0, padTo(node, x, extents, low, fill, *mode));
+  node.setResult(0, padToAtRunTime(node, x, shape, low, fill, *mode));
 }
 
 } // namespace tcc::onnx_import

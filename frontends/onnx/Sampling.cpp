@@ -222,36 +222,41 @@ static void importGridSample(Node &node) {
 /// Positions from -1 to 1 along `axis`, at the centers of elements or from the
 /// first to the last one.
 static Value spreadAxis(Node &node, ArrayRef<AffineExpr> extents, int64_t axis,
-                        int64_t extent, Type type) {
+                        Type type) {
   bool alignsCorners = node.intAttr("align_corners", 0) != 0;
-  double step =
-      2.0 / double(alignsCorners ? std::max<int64_t>(extent - 1, 1) : extent);
-  double start = alignsCorners ? -1 : step / 2 - 1;
+  Type real = Float64Type::get(node.getContext());
+  Value count = node.cast(node.size(extents[axis]), real);
+  Value one = node.constant(1, real), two = node.constant(2, real);
+  Value step = node.div(two, alignsCorners ? node.max(node.sub(count, one), one)
+                                           : count);
+  Value start = alignsCorners ? node.constant(-1, real)
+                              : node.sub(node.div(step, two), one);
   Value index = node.iota(extents, axis, type);
-  return node.add(node.mul(index, node.constant(step, type)),
-                  node.constant(start, type));
+  return node.add(node.mul(index, node.cast(step, type)),
+                  node.cast(start, type));
 }
 
 static void importAffineGrid(Node &node) {
   Value theta = node.input(0);
-  auto size = node.requireInts(1, "a size");
-  if (!theta || !size)
+  SmallVector<SizeElement> size = node.elements(node.input(1));
+  if (!theta || node.hasFailed())
     return;
-  int64_t rank = int64_t(size->size()) - 2;
-  if (rank < 1 || node.rank(theta) != 3 ||
-      llvm::any_of(*size, [](int64_t n) { return n < 1 || n > kMaxElements; }))
+  int64_t rank = int64_t(size.size()) - 2;
+  auto isOut = [&](const SizeElement &extent) {
+    return !extent.value && node.getSizes().getRange(extent.known).min < 1;
+  };
+  if (rank < 1 || node.rank(theta) != 3 || llvm::any_of(size, isOut))
     return (void)node.fail("theta of rank 3 and a size are expected");
-  graph::Extents outer;
-  for (int64_t extent : ArrayRef(*size).drop_front(2))
-    outer.push_back(node.getSizes().constant(extent));
+  graph::Extents outer = node.readShape(ArrayRef(size).drop_front(2),
+                                        node.getResultName(), kUsualElements);
   Size count = node.getSizes().product(outer);
   if (!count)
     return (void)node.fail("the grid is too large");
   SmallVector<Value> coordinates;
   Type type = node.elementType(theta);
   for (int64_t axis = rank - 1; axis >= 0; --axis)
-    coordinates.push_back(node.unsqueeze(
-        spreadAxis(node, outer, axis, (*size)[axis + 2], type), {rank}));
+    coordinates.push_back(
+        node.unsqueeze(spreadAxis(node, outer, axis, type), {rank}));
   graph::Extents single = outer;
   single.push_back(node.getSizes().constant(1));
   coordinates.push_back(node.broadcast(node.constant(1, type), single));

@@ -27,6 +27,8 @@ USAGE, UNSUPPORTED = 2, 4
 MAX_FIXED = 64
 # What a refusal says that values known at compile time would help.
 ASKS_FOR_VALUES = ("known only at run time", "--bound NAME=N")
+# What a run says of numbers that it lacks something for.
+NOT_SUPPORTED = "is not supported"
 # The references round to bf16, of 8 bits, at every step.
 BF16_RTOL = 2**-6
 
@@ -103,6 +105,8 @@ def run_case(case, work):
     for data in data_sets(case.folder):
         options = ["--inputs-dir", data, "--expect-dir", data, *tolerance]
         ran = run_tool("tcc-run", "run", package, *options, timeout=60)
+        if ran.code == USAGE and NOT_SUPPORTED in ran.err:
+            return Result(case, "unsupported", ran.err)
         if ran.code != 0:
             return Result(case, outcome_of(ran), "tcc-run " + first_line(ran))
     os.remove(package)

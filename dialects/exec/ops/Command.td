@@ -9,7 +9,8 @@ def Exec_LaunchOp : Exec_Command<"launch", [AttrSizedOperandSegments,
   let description = [{
     kernel(inputs + outputs [+ fault], sizes, ...) over tasks [0, tasks).
     `sizes`, `tasks` and the `fault` buffer of a kernel that checks indices are
-    the target's (`tcc-select-kernels`) and absent before. `flops` and `bytes` are
+    the target's (`tcc-select-kernels`) and absent before, but for sizes that a
+    run computes: what reads them follows what sets them. `flops` and `bytes` are
     what the cost model counts; `node` names the model's nodes. Each candidate of
     the kernel has its own number of tasks. `bindings` are the values of the
     symbols of a kernel that has its own.

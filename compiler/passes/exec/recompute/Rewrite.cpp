@@ -158,7 +158,7 @@ void EntryBuilder::addUnit(const Step &step) {
   }
   builder.create<LaunchOp>(
       launch.getLoc(), addKernel(unit).getSymName(), inputs, outputs,
-      /*fault=*/Value(), /*sizes=*/AffineMapAttr(), /*tasks=*/AffineMapAttr(),
+      /*fault=*/Value(), launch.getSizesAttr(), /*tasks=*/AffineMapAttr(),
       launch.getNode(), /*flops=*/AffineMapAttr(), /*bytes=*/AffineMapAttr(),
       /*candidateTasks=*/AffineMapAttr(), /*bindings=*/AffineMapAttr(),
       launch.getLane());
