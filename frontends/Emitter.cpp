@@ -256,61 +256,6 @@ Value Emitter::content(ArrayRef<AffineExpr> elements, RankedTensorType type) {
   return reshape(flat, graph::getExtents(type));
 }
 
-// --- Loops -------------------------------------------------------------------
-
-SmallVector<Value> Emitter::loop(Value trips, AffineExpr tripCount,
-                                 Value condition, ArrayRef<Value> inits,
-                                 LoopBody body) {
-  if (failed || llvm::is_contained(inits, Value()))
-    return {};
-  SmallVector<Value> operands;
-  if (trips)
-    operands.push_back(trips);
-  if (condition)
-    operands.push_back(condition);
-  llvm::append_range(operands, inits);
-  // Types of the scanned results are known once the body is.
-  OperationState state(loc, graph::LoopOp::getOperationName());
-  auto *region = state.addRegion();
-  Block *block = &region->emplaceBlock();
-  Value iteration =
-      block->addArgument(RankedTensorType::get({}, builder.getI64Type()), loc);
-  for (Value init : inits)
-    block->addArgument(init.getType(), loc);
-  SmallVector<Value> yielded;
-  {
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(block);
-    yielded = body(iteration, block->getArguments().drop_front());
-    if (failed || yielded.empty() || llvm::is_contained(yielded, Value())) {
-      fail("the loop's body is malformed");
-      return {};
-    }
-    builder.create<graph::YieldOp>(loc, yielded);
-  }
-  for (auto [i, value] : llvm::enumerate(ArrayRef(yielded).drop_front())) {
-    auto type = cast<RankedTensorType>(value.getType());
-    graph::Extents stacked = graph::getExtents(type);
-    if (i >= inits.size())
-      stacked.insert(stacked.begin(), tripCount);
-    state.addTypes(i < inits.size()
-                       ? inits[i].getType()
-                       : graph::makeTensorType(stacked, type.getElementType()));
-  }
-  for (Type type : state.types)
-    if (!checkSize(type))
-      return {};
-  state.addOperands(operands);
-  state.addAttribute(
-      "operandSegmentSizes",
-      builder.getDenseI32ArrayAttr(
-          {trips != nullptr, condition != nullptr, int32_t(inits.size())}));
-  Operation *op = builder.create(state);
-  if (!check(op))
-    return {};
-  return SmallVector<Value>(op->getResults());
-}
-
 // --- Reduction and contraction -----------------------------------------------
 
 Value Emitter::reduce(graph::ReduceKind kind, Value x, ArrayRef<int64_t> axes,

@@ -24,6 +24,15 @@ struct SizeElement {
   int64_t max = kMaxElements; ///< that what a run computes may be
 };
 
+/// How often the body of a loop runs, and what its results are called.
+struct LoopLength {
+  mlir::Value trips = {};      ///< an i64 scalar; null for no limit
+  mlir::AffineExpr known = {}; ///< the same as a size, if it is one
+  mlir::Value condition = {};  ///< a boolean scalar; null for true
+  /// The results' names, for computed extents.
+  llvm::SmallVector<std::string> names = {};
+};
+
 class Emitter {
 public:
   using Attributes = llvm::ArrayRef<mlir::NamedAttribute>;
@@ -133,15 +142,25 @@ public:
   mlir::Value sliceAt(mlir::Value x, int64_t axis, mlir::Value position);
   mlir::Value gather(mlir::Value x, mlir::Value indices, int64_t axis);
 
+  // EmitControl.cpp
+  /// Emits a branch (`isThen` or the other one); returns its values.
+  using BranchBody =
+      llvm::function_ref<llvm::SmallVector<mlir::Value>(bool isThen)>;
+  /// One of two computations, whose results may have other extents: these are
+  /// computed symbols then, NAME.i of axis i of result NAME.
+  llvm::SmallVector<mlir::Value> branch(mlir::Value condition,
+                                        llvm::ArrayRef<std::string> names,
+                                        BranchBody body);
   /// Emits a loop's body from the iteration and the carried values; returns the
-  /// condition to go on, the carried values, and the slices to stack.
+  /// condition to go on, the carried values, and the slices to stack. It is
+  /// called again, and what it made before is erased, where carried values turn
+  /// out to change their extents.
   using LoopBody = llvm::function_ref<llvm::SmallVector<mlir::Value>(
       mlir::Value, mlir::ValueRange)>;
-  /// Repeats `body`; `trips` and `condition` may be null. Slices are stacked to
-  /// `tripCount`. Empty on failure.
-  llvm::SmallVector<mlir::Value>
-  loop(mlir::Value trips, mlir::AffineExpr tripCount, mlir::Value condition,
-       llvm::ArrayRef<mlir::Value> inits, LoopBody body);
+  /// Repeats `body`. Empty on failure.
+  llvm::SmallVector<mlir::Value> loop(const LoopLength &length,
+                                      llvm::ArrayRef<mlir::Value> inits,
+                                      LoopBody body);
 
   /// Reduces axes (any order, non-negative), keeping them with extent 1.
   mlir::Value reduce(graph::ReduceKind kind, mlir::Value x,
@@ -183,6 +202,21 @@ public:
 private:
   mlir::LogicalResult inferTypes(mlir::OperationState &state);
   mlir::ModuleOp getModule();
+  /// An op that is not verified, to fill regions of one block each in.
+  mlir::Operation *holdRegions(unsigned count);
+  /// Gives the module the symbols that there are by now.
+  void updateSymbols();
+  mlir::RankedTensorType joinTypes(mlir::RankedTensorType a,
+                                   mlir::RankedTensorType b,
+                                   llvm::StringRef name, size_t symbolCount);
+  /// The op that holds a loop's body; null on failure.
+  mlir::Operation *fillBody(llvm::ArrayRef<mlir::RankedTensorType> types,
+                            LoopBody body,
+                            llvm::SmallVectorImpl<mlir::Value> &yielded);
+  /// The leading extent of stacked slices.
+  mlir::AffineExpr countSlices(const LoopLength &length,
+                               llvm::ArrayRef<mlir::Value> yielded,
+                               size_t carried, size_t symbolCount);
   void equate(mlir::Value &a, mlir::Value &b);
   void setSymbol(mlir::AffineExpr symbol, mlir::Value value,
                  llvm::StringRef what);

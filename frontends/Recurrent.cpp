@@ -145,7 +145,7 @@ SmallVector<Value> emitRecurrence(Emitter &emitter, RecurrentStep &step,
   Value trips = emitter.size(extents[0]);
   Value lastStep = emitter.sub(trips, emitter.constant(1, index));
   auto results = emitter.loop(
-      trips, extents[0], nullptr, direction.states,
+      {.trips = trips, .known = extents[0]}, direction.states,
       [&](Value iteration, ValueRange carried) -> SmallVector<Value> {
         Value time =
             direction.isReverse ? emitter.sub(lastStep, iteration) : iteration;

@@ -44,6 +44,8 @@ public:
   /// A symbol that an op of the module sets, at most `max`, behind those of the
   /// inputs. The name gets a number where another symbol has it.
   mlir::AffineExpr addComputed(llvm::StringRef name, int64_t min, int64_t max);
+  /// Drops the symbols from number `count` on.
+  void keepSymbols(size_t count) { symbols.truncate(count); }
   /// The product of `computed`, such symbols, is at most `max`.
   void limitProduct(llvm::ArrayRef<mlir::AffineExpr> computed, int64_t max);
   /// What is given as the bound of size `name`, if anything is.

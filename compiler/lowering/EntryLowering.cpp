@@ -150,19 +150,30 @@ void EntryLowering::lowerReadSize(graph::ReadSizeOp op) {
                              getNodeName(op), op.getWhat(), /*lane=*/0);
 }
 
-/// The extents of results that `block`, a branch, does not yield as they are.
-void EntryLowering::setExtents(graph::IfOp op, Block &block) {
-  llvm::DenseSet<unsigned> set;
-  for (auto [result, value] :
-       llvm::zip_equal(op.getResults(), block.getTerminator()->getOperands()))
-    for (auto [extent, own] :
-         llvm::zip_equal(graph::getExtents(result), graph::getExtents(value))) {
-      auto symbol = dyn_cast<AffineSymbolExpr>(extent);
-      if (symbol && extent != own && set.insert(symbol.getPosition()).second)
-        builder.create<SetSizeOp>(op.getLoc(), symbol.getPosition(),
-                                  graph::makeSizeMap(own, op.getContext()),
-                                  /*lane=*/0);
-    }
+void EntryLowering::setSizes(Operation *op, ArrayRef<graph::SetSize> set) {
+  MLIRContext *context = op->getContext();
+  auto create = [&](int64_t slot, AffineExpr value, unsigned symbol) {
+    graph::SymbolAttr attr = symbols[symbol];
+    builder.create<SetSizeOp>(
+        op->getLoc(), slot, graph::makeSizeMap({value}, context), attr.getMin(),
+        attr.getMax(), builder.getStringAttr(getNodeName(op)),
+        builder.getStringAttr("size '" + attr.getName().getValue() + "'"),
+        /*lane=*/0);
+  };
+  if (set.size() == 1)
+    return create(set[0].symbol, set[0].value, set[0].symbol);
+  // The value of one may depend on another: all are found before any is set.
+  int64_t first = slotCount;
+  slotCount += set.size();
+  for (auto [i, one] : llvm::enumerate(set))
+    create(first + i, one.value, one.symbol);
+  for (auto [i, one] : llvm::enumerate(set))
+    create(one.symbol, getAffineSymbolExpr(first + i, context), one.symbol);
+}
+
+void EntryLowering::setBranchSizes(graph::IfOp op, Block &branch) {
+  TypeRange yielded = branch.getTerminator()->getOperandTypes();
+  setSizes(op, graph::findSetSizes(op.getResultTypes(), yielded));
 }
 
 LogicalResult EntryLowering::lowerIf(graph::IfOp op,
@@ -177,11 +188,11 @@ LogicalResult EntryLowering::lowerIf(graph::IfOp op,
   builder.setInsertionPointToStart(&branch.getThenRegion().emplaceBlock());
   if (failed(lowerBlock(op.getThenRegion().front(), results)))
     return failure();
-  setExtents(op, op.getThenRegion().front());
+  setBranchSizes(op, op.getThenRegion().front());
   builder.setInsertionPointToStart(&branch.getElseRegion().emplaceBlock());
   if (failed(lowerBlock(op.getElseRegion().front(), results)))
     return failure();
-  setExtents(op, op.getElseRegion().front());
+  setBranchSizes(op, op.getElseRegion().front());
   return success();
 }
 

@@ -67,7 +67,9 @@ private:
   void lowerFused(graph::FusedOp op, const Destinations &destinations);
   void lowerReadSize(graph::ReadSizeOp op);
   LogicalResult lowerIf(graph::IfOp op, const Destinations &destinations);
-  void setExtents(graph::IfOp op, Block &block);
+  /// Sets symbols, all at once, and fails the run if one is out of range.
+  void setSizes(mlir::Operation *op, llvm::ArrayRef<graph::SetSize> set);
+  void setBranchSizes(graph::IfOp op, Block &branch);
 
   // CollectiveLowering.cpp
   struct Members;

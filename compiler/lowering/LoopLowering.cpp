@@ -81,22 +81,26 @@ void EntryLowering::lowerCarried(graph::LoopOp op, unsigned index,
   Block &body = op.getBody().front();
   Value argument = body.getArgument(index + 1);
   Value init = getBuffer(op.getInits()[index]);
-  if (getSource(body.getTerminator()->getOperand(index + 1)) == argument) {
+  Value next = body.getTerminator()->getOperand(index + 1);
+  if (getSource(next) == argument) {
     buffers[argument] = init;
     state.yields.push_back(nullptr);
     state.results.push_back(init);
     return;
   }
   Location loc = op.getLoc();
-  Type type = argument.getType();
-  int64_t half = alignTensor(getByteBound(type));
+  Type type = argument.getType(), first = op.getInits()[index].getType(),
+       later = next.getType();
+  // What is yielded is written before its size is found too large.
+  int64_t half = alignTensor(
+      std::max({getByteBound(type), getByteBound(first), getByteBound(later)}));
   Value both = createScratch(loc, 2 * half);
   AffineExpr zero = builder.getAffineConstantExpr(0);
-  createCopy(loc, init, createView(loc, both, zero, type), type);
+  createCopy(loc, init, createView(loc, both, zero, first), first);
   Value current = createView(loc, both, state.slot % 2 * half, type);
   buffers[argument] = current;
   state.yields.push_back(
-      createView(loc, both, (state.slot + 1) % 2 * half, type));
+      createView(loc, both, (state.slot + 1) % 2 * half, later));
   state.results.push_back(current);
 }
 
@@ -138,6 +142,7 @@ LogicalResult EntryLowering::lowerLoop(graph::LoopOp op,
     lowerCarried(op, i, state);
   for (unsigned i = carried; i < op.getNumResults(); ++i)
     lowerScanned(op, i, state, destinations);
+  setSizes(op, op.getSizesBefore());
 
   auto loop = builder.create<LoopOp>(
       op.getLoc(), builder.getI64IntegerAttr(slot),
@@ -149,13 +154,13 @@ LogicalResult EntryLowering::lowerLoop(graph::LoopOp op,
     builder.setInsertionPointToStart(&loop.getBody().emplaceBlock());
     if (failed(lowerBlock(body, state.yields)))
       return failure();
+    setSizes(op, op.getSizesOfIteration());
   }
   for (auto [result, buffer] : llvm::zip(op.getResults(), state.results))
     buffers[result] = buffer;
-  for (unsigned symbol : op.getDefinedSymbols())
-    builder.create<SetSizeOp>(op.getLoc(), symbol,
-                              AffineMap::get(0, slot + 1, state.slot),
-                              /*lane=*/0);
+  if (std::optional<AffineMap> count = op.getCount())
+    setSizes(
+        op, {{graph::getUsedSymbols(count->getResult(0)).front(), state.slot}});
   return success();
 }
 

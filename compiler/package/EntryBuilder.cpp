@@ -217,6 +217,18 @@ EntryBuilder::Action EntryBuilder::buildLoop(exec::LoopOp op) {
   return {format::Action::Loop, loop.Union()};
 }
 
+EntryBuilder::Action EntryBuilder::buildSetSize(exec::SetSizeOp op) {
+  auto value = buildSize(op.getValue());
+  auto name = [&](std::optional<StringRef> text) {
+    return text ? fbb.CreateString(text->str())
+                : flatbuffers::Offset<flatbuffers::String>();
+  };
+  auto node = name(op.getNode()), what = name(op.getWhat());
+  auto set = format::CreateSetSize(fbb, op.getSlot(), value, op.getMin(),
+                                   op.getMax(), node, what);
+  return {format::Action::SetSize, set.Union()};
+}
+
 EntryBuilder::Action EntryBuilder::buildReadSize(exec::ReadSizeOp op) {
   auto node = fbb.CreateString(op.getNode().str());
   auto what = fbb.CreateString(op.getWhat().str());
@@ -245,9 +257,7 @@ struct EntryBuilder::ActionBuilder {
     return builder.buildCopy(op.getFrom(), op.getTo(), op.getBytes());
   }
   Action operator()(exec::SetSizeOp op) const {
-    auto value = builder.buildSize(op.getValue());
-    auto set = format::CreateSetSize(builder.fbb, op.getSlot(), value);
-    return {AnyAction::SetSize, set.Union()};
+    return builder.buildSetSize(op);
   }
   Action operator()(exec::ReadSizeOp op) const {
     return builder.buildReadSize(op);

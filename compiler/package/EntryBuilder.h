@@ -56,6 +56,7 @@ private:
   Action buildCopy(mlir::Value from, mlir::Value to, mlir::AffineMap bytes);
   Action buildIf(exec::IfOp op);
   Action buildLoop(exec::LoopOp op);
+  Action buildSetSize(exec::SetSizeOp op);
   Action buildReadSize(exec::ReadSizeOp op);
   Action buildRecord(mlir::Value token);
 

@@ -221,6 +221,52 @@ LogicalResult verifyComputedSymbol(Operation *op, AffineMap map) {
          << AffineMapAttr::get(map);
 }
 
+SmallVector<SetSize> findSetSizes(TypeRange as, TypeRange from) {
+  SmallVector<SetSize> found;
+  for (auto [whole, own] : llvm::zip(as, from))
+    for (auto [extent, value] :
+         llvm::zip(getExtents(cast<RankedTensorType>(whole)),
+                   getExtents(cast<RankedTensorType>(own)))) {
+      auto symbol = dyn_cast<AffineSymbolExpr>(extent);
+      if (symbol && extent != value &&
+          llvm::none_of(found, [&](const SetSize &set) {
+            return set.symbol == symbol.getPosition();
+          }))
+        found.push_back({symbol.getPosition(), value});
+    }
+  return found;
+}
+
+LogicalResult verifySetSizes(Operation *op, TypeRange as, TypeRange from) {
+  SmallVector<SymbolAttr> symbols = getSymbols(op->getParentOfType<ModuleOp>());
+  auto isFit = [](std::tuple<Type, Type> pair) {
+    auto a = cast<RankedTensorType>(std::get<0>(pair));
+    auto b = cast<RankedTensorType>(std::get<1>(pair));
+    return a.getElementType() == b.getElementType() &&
+           a.getRank() == b.getRank();
+  };
+  if (as.size() != from.size() || !llvm::all_of(llvm::zip(as, from), isFit))
+    return op->emitOpError("does not give the types (") << as << ")";
+  SmallVector<SetSize> set = findSetSizes(as, from);
+  for (auto [whole, own] : llvm::zip_equal(as, from))
+    for (auto [extent, value] :
+         llvm::zip_equal(getExtents(cast<RankedTensorType>(whole)),
+                         getExtents(cast<RankedTensorType>(own)))) {
+      auto symbol = dyn_cast<AffineSymbolExpr>(extent);
+      auto found = llvm::find_if(set, [&](const SetSize &one) {
+        return symbol && one.symbol == symbol.getPosition();
+      });
+      if (extent == value && found == set.end())
+        continue;
+      if (found == set.end() || !isComputed(extent, symbols))
+        return op->emitOpError("gives ") << own << " for " << whole;
+      if (found->value != value)
+        return op->emitOpError("sets symbol ")
+               << found->symbol << " to two sizes";
+    }
+  return success();
+}
+
 static Range getBinaryRange(AffineExprKind kind, Range lhs, Range rhs) {
   switch (kind) {
   case AffineExprKind::Add:

@@ -77,6 +77,20 @@ bool isComputed(mlir::AffineExpr expression,
 mlir::LogicalResult verifyComputedSymbol(mlir::Operation *op,
                                          mlir::AffineMap map);
 
+/// A computed symbol, and what it is set to.
+struct SetSize {
+  unsigned symbol;
+  mlir::AffineExpr value;
+};
+/// What tensors of types `as` are once they hold what those of types `from` do:
+/// the symbols that are extents of the former alone, each once. Ops that are
+/// not verified yet may ask: there may be fewer of either types.
+llvm::SmallVector<SetSize> findSetSizes(mlir::TypeRange as,
+                                        mlir::TypeRange from);
+/// `from` must be as `as` but for extents that computed symbols stand for.
+mlir::LogicalResult verifySetSizes(mlir::Operation *op, mlir::TypeRange as,
+                                   mlir::TypeRange from);
+
 /// Verifies the symbols of a module: the computed ones are the last, and what
 /// uses one in a function follows the op that sets it.
 mlir::LogicalResult verifySizes(mlir::Operation *module,

@@ -30,9 +30,11 @@ public:
 
 private:
   LogicalResult verify(Operation &op) {
-    SmallVector<unsigned> defined;
-    if (auto definition = dyn_cast<SizeDefinitionOpInterface>(op))
+    SmallVector<unsigned> defined, definedInside;
+    if (auto definition = dyn_cast<SizeDefinitionOpInterface>(op)) {
       defined = definition.getDefinedSymbols();
+      definedInside = definition.getBodySymbols();
+    }
     for (unsigned symbol : getUsedSymbols(&op))
       if (!llvm::is_contained(defined, symbol) &&
           (symbol >= isSet.size() || !isSet[symbol]))
@@ -41,6 +43,8 @@ private:
     for (Region &region : op.getRegions())
       for (Block &block : region) {
         llvm::BitVector outside = isSet;
+        for (unsigned symbol : definedInside)
+          isSet.set(symbol);
         if (failed(verify(block)))
           return failure();
         isSet = outside;

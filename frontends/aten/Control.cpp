@@ -178,6 +178,7 @@ Tracer::loop(const Request &request, const Item &condition,
   std::vector<Variable> before(variables.begin(), variables.end());
   bool isReported = false;
   auto emitBody = [&](Value, ValueRange values) -> SmallVector<Value> {
+    known.forget(); // an earlier body is erased
     std::vector<Item> items;
     for (Value value : values)
       items.push_back(Item::of(makeVariable(value)));
@@ -199,7 +200,7 @@ Tracer::loop(const Request &request, const Item &condition,
     return yielded;
   };
   SmallVector<Value> results =
-      goesOn ? emitter.loop(nullptr, {}, goesOn, inits, emitBody)
+      goesOn ? emitter.loop({.condition = goesOn}, inits, emitBody)
              : SmallVector<Value>();
   if (results.size() != inits.size() || inits.empty()) {
     known.forget();

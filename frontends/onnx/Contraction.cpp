@@ -143,7 +143,7 @@ static void importDet(Node &node) {
   Value matrices = node.reshape(x, {*count, order, order});
   Value ones = node.broadcast(node.constantLike(1, x), *count);
   auto results =
-      node.loop(node.size(order), order, nullptr, {matrices, ones},
+      node.loop({.trips = node.size(order), .known = order}, {matrices, ones},
                 [&](Value k, ValueRange carried) -> SmallVector<Value> {
                   auto next = eliminate(node, k, carried[0], carried[1]);
                   Value goesOn =

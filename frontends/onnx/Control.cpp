@@ -1,5 +1,6 @@
 #include "frontends/onnx/GraphImporter.h"
 #include "frontends/onnx/Ops.h"
+#include "frontends/onnx/RuntimeShapes.h"
 
 using namespace mlir;
 
@@ -41,44 +42,36 @@ static SmallVector<Value> materializeAll(Node &node,
   return values;
 }
 
-// --- If ----------------------------------------------------------------------
-
-/// Imports a branch into `region` and returns what it yields.
-static SmallVector<Value> importBranch(Node &node, const onnx::GraphProto &body,
-                                       Region &region) {
-  OpBuilder &builder = node.getBuilder();
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(&region.emplaceBlock());
-  auto tensors = node.getImporter().importSubgraph(body, {});
-  SmallVector<Value> values = materializeAll(node, tensors);
-  if (!llvm::is_contained(values, Value()))
-    builder.create<graph::YieldOp>(node.getLoc(), values);
-  return values;
+/// The names of the node's results, up to the last that has one.
+static SmallVector<std::string> getResultNames(Node &node) {
+  SmallVector<std::string> names;
+  for (int64_t i = 0; i < node.getNumOutputs(); ++i)
+    names.push_back(node.getResultName(i));
+  return names;
 }
+
+// --- If ----------------------------------------------------------------------
 
 static void importBothBranches(Node &node, const onnx::GraphProto &thenBody,
                                const onnx::GraphProto &elseBody) {
+  GraphImporter &importer = node.getImporter();
   Value condition = node.reshape(node.input(0), {});
-  if (!condition)
-    return;
-  OperationState state(node.getLoc(), graph::IfOp::getOperationName());
-  state.addOperands(condition);
-  Region *thenRegion = state.addRegion(), *elseRegion = state.addRegion();
-  SmallVector<Value> thenValues = importBranch(node, thenBody, *thenRegion);
-  SmallVector<Value> elseValues = importBranch(node, elseBody, *elseRegion);
-  // The regions go with `state` here; nothing may refer to them any longer.
-  node.getImporter().forgetEvaluated();
-  if (llvm::is_contained(thenValues, Value()) ||
-      llvm::is_contained(elseValues, Value()))
+  bool isInvalid = false;
+  Emitter emitter(node.getBuilder(), node.getLoc(), node.getSizes());
+  SmallVector<Value> results = emitter.branch(
+      condition, getResultNames(node), [&](bool isThen) -> SmallVector<Value> {
+        auto tensors =
+            importer.importSubgraph(isThen ? thenBody : elseBody, {});
+        SmallVector<Value> values = materializeAll(node, tensors);
+        isInvalid |= llvm::is_contained(values, Value());
+        return values;
+      });
+  importer.forgetEvaluated();
+  if (isInvalid)
     return setInvalid(node);
-  if (ValueRange(thenValues).getTypes() != ValueRange(elseValues).getTypes())
-    return (void)node.unsupported(
-        "an If at run time whose branches give different types or shapes");
-  state.addTypes(ValueRange(thenValues).getTypes());
-  Operation *op = node.getBuilder().create(state);
-  if (!node.check(op))
-    return;
-  for (auto [i, result] : llvm::enumerate(op->getResults()))
+  if (emitter.hasFailed())
+    return (void)node.failAs(emitter);
+  for (auto [i, result] : llvm::enumerate(results))
     node.setResult(i, result);
 }
 
@@ -100,6 +93,9 @@ static void importIf(Node &node) {
 
 // --- Loop --------------------------------------------------------------------
 
+/// More iterations are not unrolled.
+constexpr int64_t kMaxUnrolled = 256;
+
 /// A Loop node: its body maps (iteration, condition, carried...) to (condition,
 /// carried..., slices...).
 struct Loop {
@@ -108,6 +104,12 @@ struct Loop {
   int64_t sliceCount;
   std::optional<AffineExpr> trips;
   bool startsKnown; // the initial condition is known to be true
+
+  /// True if few iterations are known to be.
+  bool canUnroll() const {
+    auto count = trips ? graph::getConstant(*trips) : std::nullopt;
+    return startsKnown && count && *count <= kMaxUnrolled;
+  }
 };
 
 static Tensor *makeScalar(Node &node, AffineExpr value, unsigned width) {
@@ -124,9 +126,6 @@ static Tensor *wrap(Node &node, Value value) {
   tensor.value = value;
   return node.getImporter().getPool().make(std::move(tensor));
 }
-
-/// More iterations are not unrolled.
-constexpr int64_t kMaxUnrolled = 256;
 
 /// Repeats the body at import; needed where carried shapes change or sequences
 /// grow. Trip count and condition must be known.
@@ -168,13 +167,41 @@ static void unrollLoop(Node &node, const Loop &loop) {
   }
 }
 
-/// What importing a loop's body once told.
-enum class BodyState { fits, changesTypes, isInvalid };
+/// What importing a loop's body told.
+enum class BodyState { fits, changesTypes, hasSequence, isInvalid };
+
+/// `x` with the extents that `info` declares where a run computes its own; the
+/// run ends where they differ.
+static Value settleExtents(Node &node, Value x,
+                           const onnx::ValueInfoProto &info) {
+  const onnx::TensorShapeProto &shape = info.type().tensor_type().shape();
+  if (!x || shape.dim_size() != node.rank(x))
+    return x;
+  bool isSettled = true;
+  SmallVector<SizeElement> extents;
+  for (auto [own, dim] : llvm::zip(node.extents(x), shape.dim())) {
+    extents.push_back({own, nullptr});
+    if (!graph::isComputed(own, node.getSizes().getSymbols()) ||
+        !dim.has_dim_value() || dim.dim_value() < 0)
+      continue;
+    demand(node,
+           node.compare(graph::CompareKind::eq, node.size(own),
+                        index(node, dim.dim_value())),
+           "an extent of '" + info.name() + "' is not as declared");
+    extents.back().known = node.getSizes().constant(dim.dim_value());
+    isSettled = false;
+  }
+  SmallVector<Value> low(extents.size(), index(node, 0));
+  return isSettled
+             ? x
+             : padToAtRunTime(node, x, extents, low, node.constantLike(0, x));
+}
 
 static SmallVector<Value> importBody(Node &node, const Loop &loop,
                                      Value iteration, ValueRange carried,
                                      BodyState &state) {
   GraphImporter &importer = node.getImporter();
+  importer.forgetEvaluated(); // an earlier body is erased
   SmallVector<Tensor *> inputs = {
       wrap(node, iteration), makeScalar(node, node.getSizes().constant(1), 1)};
   for (Value value : carried)
@@ -184,17 +211,20 @@ static SmallVector<Value> importBody(Node &node, const Loop &loop,
   for (auto [i, tensor] : llvm::enumerate(results)) {
     if (tensor->isInvalid)
       state = BodyState::isInvalid;
-    else if (tensor->sequence || (i >= 1 && i <= carried.size() &&
-                                  tensor->type != carried[i - 1].getType()))
+    else if (tensor->sequence)
+      state = BodyState::hasSequence;
+    else if (i >= 1 && i <= carried.size() &&
+             tensor->type != carried[i - 1].getType() && loop.canUnroll())
       state = BodyState::changesTypes;
     if (state != BodyState::fits)
       return {};
-    if (i == 0 && loop.sliceCount > 0 &&
-        getKnownBool(importer, *tensor) != true) {
-      node.unsupported("stacked results of a loop that may end early");
-      return {};
-    }
-    values.push_back(importer.materialize(*tensor));
+    Value value = importer.materialize(*tensor);
+    auto known = i == 0 ? getKnownBool(importer, *tensor) : std::nullopt;
+    if (known)
+      value = node.constant(*known, tensor->type.getElementType());
+    else if (i > 0)
+      value = settleExtents(node, value, loop.body->output(i));
+    values.push_back(value);
   }
   values[0] = node.reshape(values[0], {});
   return values;
@@ -233,34 +263,34 @@ static void importLoop(Node &node) {
   bool isKnown = loop->startsKnown && (loop->trips || !node.hasInput(0));
   if (hasSequence && isKnown)
     return unrollLoop(node, *loop);
-  if (loop->sliceCount > 0 && !(loop->trips && loop->startsKnown)) {
-    if (isKnown)
-      return unrollLoop(node, *loop);
-    return (void)node.unsupported("stacked results of a loop whose length is "
-                                  "known only at run time");
-  }
-  Value trips = node.hasInput(0) ? node.reshape(node.input(0), {}) : nullptr;
-  Value condition =
-      node.hasInput(1) ? node.reshape(node.input(1), {}) : nullptr;
+  LoopLength length;
+  if (node.hasInput(0))
+    length.trips = node.reshape(node.input(0), {});
+  if (node.hasInput(1) && !loop->startsKnown)
+    length.condition = node.reshape(node.input(1), {});
+  if (loop->trips)
+    length.known = *loop->trips;
+  length.names = getResultNames(node);
   SmallVector<Value> inits = materializeAll(node, loop->carried);
   if (node.hasFailed())
     return;
   BodyState state = BodyState::fits;
-  AffineExpr count = loop->trips.value_or(node.getSizes().constant(0));
   Emitter emitter(node.getBuilder(), node.getLoc(), node.getSizes());
-  auto results = emitter.loop(
-      trips, count, condition, inits, [&](Value iteration, ValueRange carried) {
+  auto results =
+      emitter.loop(length, inits, [&](Value iteration, ValueRange carried) {
         return importBody(node, *loop, iteration, carried, state);
       });
   node.getImporter().forgetEvaluated();
   if (state == BodyState::isInvalid)
     return setInvalid(node);
-  if (state == BodyState::changesTypes && !isKnown)
-    return (void)node.unsupported("a loop that changes the shape of a value");
-  if (state == BodyState::changesTypes)
+  if (state == BodyState::changesTypes ||
+      (state == BodyState::hasSequence && isKnown))
     return unrollLoop(node, *loop);
+  if (state == BodyState::hasSequence)
+    return (void)node.unsupported("a sequence that a loop of unknown length "
+                                  "changes");
   if (emitter.hasFailed())
-    return (void)node.fail(emitter.getMessage());
+    return (void)node.failAs(emitter);
   for (auto [i, result] : llvm::enumerate(results))
     node.setResult(i, result);
 }
@@ -339,8 +369,9 @@ static void importScan(Node &node) {
   Value trips = node.size(count);
   bool isInvalid = false;
   auto results = node.loop(
-      trips, count, nullptr, scan->states,
+      {.trips = trips, .known = count}, scan->states,
       [&](Value iteration, ValueRange carried) -> SmallVector<Value> {
+        importer.forgetEvaluated(); // an earlier body is erased
         SmallVector<Tensor *> inputs;
         for (Value value : carried)
           inputs.push_back(wrap(node, value));

@@ -375,8 +375,8 @@ static void importLinearAttention(Node &node) {
   } else {
     Type boolean = IntegerType::get(node.getContext(), 1);
     auto both = node.loop(
-        node.size(attention.length), attention.length, nullptr, state,
-        [&](Value iteration, ValueRange carried) -> SmallVector<Value> {
+        {.trips = node.size(attention.length), .known = attention.length},
+        state, [&](Value iteration, ValueRange carried) -> SmallVector<Value> {
           auto getStep = [&](Value x) { return node.sliceAt(x, 1, iteration); };
           auto [next, result] = step(node, attention, carried[0], getStep);
           return {node.constant(1, boolean), next, result};

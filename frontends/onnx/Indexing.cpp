@@ -172,25 +172,6 @@ static void importOneHot(Node &node) {
   node.setResult(0, node.select(isHot, on, off));
 }
 
-/// The slices whose condition is true; it must be known.
-static void importCompress(Node &node) {
-  Value x = node.input(0);
-  auto condition = node.requireInts(1, "a condition");
-  if (!x || !condition)
-    return;
-  bool isFlat = node.findAttr("axis") == nullptr;
-  int64_t axis = isFlat ? 0 : node.axis(node.intAttr("axis", 0), node.rank(x));
-  Size count = node.getSizes().product(node.extents(x));
-  if (node.hasFailed() || !count)
-    return;
-  Value source = isFlat ? node.reshape(x, {*count}) : x;
-  SmallVector<int64_t> kept;
-  for (auto [i, isKept] : llvm::enumerate(*condition))
-    if (isKept)
-      kept.push_back(i);
-  node.setResult(0, node.gather(source, node.constant(kept), axis));
-}
-
 /// Turns the first lens[b] elements of each sequence round.
 static void importReverseSequence(Node &node) {
   Value x = node.input(0), lengths = node.input(1);
@@ -215,7 +196,6 @@ static void importReverseSequence(Node &node) {
 
 static constexpr int64_t last = kLastOpset;
 static const OpRow rows[] = {
-    {"Compress", 9, last, importCompress},
     {"Gather", 1, last, importGather},
     {"GatherElements", 11, last, importGatherElements},
     {"GatherND", 11, last, importGatherNd},

@@ -36,6 +36,7 @@ const OpRow *findOp(llvm::StringRef domain, llvm::StringRef name,
 llvm::ArrayRef<OpRow> getPointwiseOps();
 llvm::ArrayRef<OpRow> getCastOps();
 llvm::ArrayRef<OpRow> getReductionOps();
+llvm::ArrayRef<OpRow> getCompactionOps();
 llvm::ArrayRef<OpRow> getContractionOps();
 llvm::ArrayRef<OpRow> getConvolutionOps();
 llvm::ArrayRef<OpRow> getPoolingOps();

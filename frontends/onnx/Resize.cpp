@@ -102,7 +102,7 @@ static Value emitTogether(Node &node, Value x, const AxisTaps &all,
   Value trips = node.multiplySizes(counts);
   Value none = node.broadcast(node.constantLike(0, x), result);
   auto sums =
-      node.loop(trips, nullptr, nullptr, {none},
+      node.loop({.trips = trips}, {none},
                 [&](Value tap, ValueRange carried) -> SmallVector<Value> {
                   Value part = readTap(node, x, all, result, tap);
                   Value goesOn =

@@ -138,40 +138,26 @@ Tensor *GraphImporter::decodeTensor(Emitter &emitter, Tensor &tensor) {
   return pool.make(std::move(result));
 }
 
-/// The last op of `block` that sets one of the symbols in `content`; null if
-/// they are all those of inputs.
-static Operation *findSetter(Block &block, ArrayRef<AffineExpr> content) {
-  llvm::SmallDenseSet<unsigned> used;
-  for (AffineExpr element : content)
-    for (unsigned symbol : graph::getUsedSymbols(element))
-      used.insert(symbol);
-  auto isUsed = [&](unsigned symbol) { return used.contains(symbol); };
-  for (Operation &op : llvm::reverse(block))
-    if (auto setter = dyn_cast<graph::SizeDefinitionOpInterface>(op))
-      if (llvm::any_of(setter.getDefinedSymbols(), isUsed))
-        return &op;
-  return nullptr;
-}
-
 Value GraphImporter::materialize(Tensor &tensor) {
   if (tensor.value || tensor.sequence || tensor.isInvalid)
     return tensor.value;
+  bool isComputed =
+      tensor.content && llvm::any_of(*tensor.content, [&](auto size) {
+        return graph::isComputed(size, sizes.getSymbols());
+      });
+  if (isComputed) { // not known at the entry, and in a region only there
+    Emitter emitter(builder, builder.getUnknownLoc(), sizes);
+    return emitter.content(*tensor.content, tensor.type);
+  }
   OpBuilder constants(entry, entry->begin());
-  auto isComputed = [&](AffineExpr element) {
-    return graph::isComputed(element, sizes.getSymbols());
-  };
-  Operation *setter =
-      tensor.content && llvm::any_of(*tensor.content, isComputed)
-          ? findSetter(*entry, *tensor.content)
-          : nullptr;
-  if (setter || lastConstant)
-    constants.setInsertionPointAfter(setter ? setter : lastConstant);
+  if (lastConstant)
+    constants.setInsertionPointAfter(lastConstant);
   StringRef name = tensor.literal ? StringRef(tensor.literal->name) : "shape";
   auto loc = NameLoc::get(builder.getStringAttr(name));
   Emitter emitter(constants, loc, sizes);
   tensor.value = tensor.literal ? materializeLiteral(emitter, tensor)
                                 : emitter.content(*tensor.content, tensor.type);
-  if (tensor.value && !setter)
+  if (tensor.value)
     lastConstant = tensor.value.getDefiningOp();
   return tensor.value;
 }

@@ -448,8 +448,30 @@ Status Walker::exchange(const Table &table, Place place) {
        .of = table.node() ? table.node()->string_view() : std::string_view()});
 }
 
+/// Refuses what a SetSize or ReadSize command gives if it is out of range.
+template <typename Command>
+static Status checkSize(const Command &command, int64_t value) {
+  std::string_view what =
+      command.what() ? command.what()->string_view() : "a size";
+  bool isCheck = command.min() == 1 && command.max() == 1;
+  if (value != 1 && isCheck)
+    return makeError(Code::Usage, "node '", nameNode(command.node()),
+                     "': ", what);
+  if (value < command.min() || value > command.max())
+    return makeError(Code::Usage, "node '", nameNode(command.node()),
+                     "': ", what, " is ", value, ", compiled for ",
+                     command.min(), "..", command.max());
+  return Status();
+}
+
 Status Walker::setSize(const format::SetSize &set) {
-  return sizeOf(*set.value(), slotValues[set.slot()]);
+  int64_t value = 0;
+  if (Status status = sizeOf(*set.value(), value); !status.ok())
+    return status;
+  if (Status status = checkSize(set, value); !status.ok())
+    return status;
+  slotValues[set.slot()] = value;
+  return Status();
 }
 
 /// The integer or boolean whose bytes are the first of `bits`.
@@ -471,14 +493,8 @@ Status Walker::readSize(const format::ReadSize &read) {
       !status.ok())
     return status;
   int64_t value = extend(read.dtype(), bits);
-  std::string_view what = read.what() ? read.what()->string_view() : "a size";
-  bool isCheck = read.min() == 1 && read.max() == 1;
-  if (value != 1 && isCheck)
-    return makeError(Code::Usage, "node '", nameNode(read.node()), "': ", what);
-  if (value < read.min() || value > read.max())
-    return makeError(Code::Usage, "node '", nameNode(read.node()), "': ", what,
-                     " is ", value, ", compiled for ", read.min(), "..",
-                     read.max());
+  if (Status status = checkSize(read, value); !status.ok())
+    return status;
   slotValues[read.slot()] = value;
   return Status();
 }

@@ -560,7 +560,8 @@ bool EntryVerifier::verifyCollective(const Table &collective, int depth,
 }
 
 bool EntryVerifier::verifySetSize(const format::SetSize &set) {
-  return (isFree(set.slot()) && isExpr(set.value())) ||
+  return (isFree(set.slot()) && isExpr(set.value()) &&
+          set.min() <= set.max()) ||
          refuse("a size assignment is out of range");
 }
 

@@ -170,6 +170,41 @@ MODELS = {
             {"bins": 20, "n": 512, "rate": 16000, "low": 20, "high": 7600},
         ],
     ),
+    "branch": (
+        "g (float[8] x, int64 n, int64[1] k) => (float[a] y)"
+        " <int64 zero = {0}, int64[1] first = {0}>"
+        " { c = Greater (n, zero)"
+        "   b = If (c) <then_branch = t () => (float[d] p) { p = Slice (x, first, k) },"
+        "               else_branch = f () => (float[16] q) { q = Concat <axis = 0> (x, x) }>"
+        "   y = Exp (b) }",
+        [{"n": n, "k": [k]} for n, k in ((0, 3), (1, 3), (1, 8), (1, 0), (-1, 0))],
+    ),
+    "stack": (
+        "g (float[4] x, int64 n) => (float[a, 4] y, float[4] last)"
+        " <bool yes = {1}, float limit = {100.0}>"
+        " { last, s = Loop (n, yes, x) <body = b (int64 i, bool c, float[4] v)"
+        "     => (bool more, float[4] next, float[4] slice)"
+        "     { f = CastLike (i, v) next = Add (v, f) slice = Mul (v, next)"
+        "       d = Mul (f, f) more = Less (d, limit) }>"
+        "   y = Neg (s) }",
+        [{"n": n} for n in (0, 1, 5, 50)],
+    ),
+    "grow": (
+        "g (float[1, 2] x, int64 n) => (float[1, a] y, int64[2] size)"
+        " <bool yes = {1}, int64[1] axis = {1}>"
+        " { t = Loop (n, yes, x) <body = b (int64 i, bool c, float[1, d] v)"
+        "     => (bool more, float[1, e] next)"
+        "     { more = Identity (c) m = ReduceMax (v, axis) k = Neg (m)"
+        "       next = Concat <axis = 1> (v, k) }>"
+        "   y = Exp (t) size = Shape (y) }",
+        [{"n": n} for n in (0, 1, 7, 100)],
+    ),
+    "shape": (
+        "g (float[6, 4] x, int64[2] s) => (float y)"
+        " { r = Reshape (x, s) t = Shape (r) f = Cast <to = 1> (t)"
+        "   y = ReduceSum <keepdims = 0> (f) }",
+        [{"s": s} for s in ([4, 6], [-1, 2])],
+    ),
 }
 
 # A model, inputs that it refuses, and what the message says.
@@ -240,13 +275,14 @@ def check_model(tally, work, name, random):
     session = onnxruntime.InferenceSession(path)
     for case in cases:
         inputs, title = complete(model, case, random), f"{name} {case}"
-        expected = session.run(None, inputs)[0]
+        expected = session.run(None, inputs)
         run = run_package(work, package, inputs)
         if not tally.check(title, run.code == 0, first_line(run)):
             continue
-        found = np.load(os.path.join(work, "output_0.npy"))
-        same = found.shape == expected.shape and np.allclose(found, expected, 1e-5, 1e-5)
-        tally.check(f"{title}: numbers", same, f"{found.shape}, {expected.shape}")
+        for i, right in enumerate(expected):
+            found = np.load(os.path.join(work, f"output_{i}.npy"))
+            same = found.shape == right.shape and np.allclose(found, right, 1e-5, 1e-5)
+            tally.check(f"{title}: numbers", same, f"{found.shape}, {right.shape}")
     for other, case, message in REFUSED:
         if other == name:
             run = run_package(work, package, complete(model, case, random))
@@ -274,6 +310,12 @@ def check_bounds(tally, work):
     run = run_package(work, package, inputs)
     found = run.code == 2 and "size 'r' is 11, compiled for 0..10" in run.err
     tally.check("a bound holds", found, first_line(run))
+    make_model(MODELS["grow"][0], path)
+    run = run_tool("tcc", path, "-o", package, "-q", "--bound", "t.1=10")
+    tally.check("a bound of a loop", run.code == 0, first_line(run))
+    run = run_package(work, package, {"x": np.ones((1, 2), F32), "n": np.array(9)})
+    found = run.code == 2 and "size 't.1' is 11, compiled for 2..10" in run.err
+    tally.check("a bound of a loop holds", found, first_line(run))
     run = run_tool("tcc", path, "-o", package, "-q", "--bound", "q=10")
     found = run.code == 2 and "--bound q: no size" in run.err
     tally.check("a bound of nothing", found, first_line(run))

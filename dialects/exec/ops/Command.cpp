@@ -85,6 +85,8 @@ int64_t SetSizeOp::getSetSlot() { return getSlot(); }
 LogicalResult SetSizeOp::verify() {
   if (!isSizeMap(getValue(), 1))
     return emitOpError("expected one value");
+  if (static_cast<int64_t>(getMin()) > static_cast<int64_t>(getMax()))
+    return emitOpError("expected a range that is not empty");
   return success();
 }
 

@@ -72,9 +72,18 @@ def Exec_SetSizeOp : Exec_Op<"set_size", [
     DeclareOpInterfaceMethods<CommandOpInterface,
                               ["getReads", "getWrites", "getSetSlot"]>]> {
   let summary = "slots[slot] = value";
+  let description = [{
+    A value outside [min, max] fails the run, naming the node and `what` is set.
+  }];
   let arguments = (ins I64Attr:$slot, AffineMapAttr:$value,
+                       DefaultValuedAttr<I64Attr, "INT64_MIN">:$min,
+                       DefaultValuedAttr<I64Attr, "INT64_MAX">:$max,
+                       OptionalAttr<StrAttr>:$node, OptionalAttr<StrAttr>:$what,
                        DefaultValuedAttr<I64Attr, "0">:$lane);
-  let assemblyFormat = "$slot `to` $value attr-dict";
+  let assemblyFormat = [{
+    $slot `to` $value (`in` $min^ `to` $max)? (`node` $node^ `what` $what)?
+    attr-dict
+  }];
   let hasVerifier = 1;
 }
 

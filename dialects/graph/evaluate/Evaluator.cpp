@@ -28,9 +28,17 @@ bool Evaluator::isKnown(AffineExpr size) const {
   bool known = true;
   size.walk([&](AffineExpr part) {
     if (auto symbol = dyn_cast<AffineSymbolExpr>(part))
-      known &= symbol.getPosition() < symbols.size();
+      known &= symbol.getPosition() < symbols.size() &&
+               symbols[symbol.getPosition()].has_value();
   });
   return known;
+}
+
+int64_t Evaluator::evaluateSize(AffineExpr size) const {
+  SmallVector<int64_t> values;
+  for (const std::optional<int64_t> &symbol : symbols)
+    values.push_back(symbol.value_or(0));
+  return graph::evaluate(size, values);
 }
 
 Expected<Evaluator::Tensors> Evaluator::evaluateReadSize(Operation *op) {
@@ -41,10 +49,25 @@ Expected<Evaluator::Tensors> Evaluator::evaluateReadSize(Operation *op) {
   if (value < attr.getMin() || value > attr.getMax())
     return llvm::createStringError("%s is %lld", read.getWhat().str().c_str(),
                                    static_cast<long long>(value));
+  setSymbol(symbol, value);
+  return Tensors();
+}
+
+void Evaluator::setSymbol(unsigned symbol, int64_t value) {
   if (symbols.size() <= symbol)
     symbols.resize(symbol + 1);
   symbols[symbol] = value;
-  return Tensors();
+}
+
+void Evaluator::setSizes(ArrayRef<unsigned> defined, TypeRange types,
+                         ArrayRef<HostTensor> tensors) {
+  for (auto [type, tensor] : llvm::zip(types, tensors))
+    for (auto [extent, value] : llvm::zip_equal(
+             getExtents(cast<RankedTensorType>(type)), tensor.shape())) {
+      auto symbol = dyn_cast<AffineSymbolExpr>(extent);
+      if (symbol && llvm::is_contained(defined, symbol.getPosition()))
+        setSymbol(symbol.getPosition(), value);
+    }
 }
 
 // --- Values ------------------------------------------------------------------
@@ -74,7 +97,7 @@ Expected<RankedTensorType> Evaluator::getType(Value value) {
   for (AffineExpr extent : getExtents(type)) {
     if (!isKnown(extent))
       return llvm::createStringError("a symbol of its shape has no value");
-    shape.push_back(graph::evaluate(extent, symbols));
+    shape.push_back(evaluateSize(extent));
     if (shape.back() < 0)
       return llvm::createStringError("an extent is negative");
   }
@@ -135,6 +158,8 @@ Error Evaluator::evaluateInto(Operation *op) {
     return llvm::createStringError(getNodeName(op) + " (" +
                                    op->getName().getStringRef() +
                                    "): " + toString(results.takeError()));
+  if (auto definition = dyn_cast<SizeDefinitionOpInterface>(op))
+    setSizes(definition.getDefinedSymbols(), op->getResultTypes(), *results);
   for (auto [value, tensor] : llvm::zip_equal(op->getResults(), *results))
     define(value, std::move(tensor));
   return Error::success();
@@ -272,6 +297,7 @@ Expected<Evaluator::Tensors> Evaluator::evaluateLoop(Operation *op) {
       return std::move(error);
     Tensors arguments = makeTensors({indexType, {Scalar{.i = i}}});
     llvm::append_range(arguments, carried);
+    setSizes(loop.getBodySymbols(), loop.getCarriedTypes(), carried);
     auto yielded = evaluateBlock(body, std::move(arguments));
     if (!yielded)
       return yielded.takeError();

@@ -35,7 +35,8 @@ public:
   explicit Evaluator(llvm::ArrayRef<int64_t> symbols = {},
                      WeightReader readWeight = nullptr,
                      EvaluationLimits limits = {})
-      : symbols(symbols), readWeight(std::move(readWeight)), left(limits) {}
+      : symbols(symbols.begin(), symbols.end()),
+        readWeight(std::move(readWeight)), left(limits) {}
 
   llvm::Expected<Tensors> evaluate(mlir::func::FuncOp function,
                                    llvm::ArrayRef<HostTensor> inputs);
@@ -63,6 +64,12 @@ private:
   static Tensors makeTensors(HostTensor tensor);
   /// True if all symbols of `size` have values.
   bool isKnown(mlir::AffineExpr size) const;
+  int64_t evaluateSize(mlir::AffineExpr size) const;
+  void setSymbol(unsigned symbol, int64_t value);
+  /// Sets those of the symbols that are extents of `types`, as `tensors` has
+  /// them.
+  void setSizes(llvm::ArrayRef<unsigned> defined, mlir::TypeRange types,
+                llvm::ArrayRef<HostTensor> tensors);
   void define(mlir::Value value, HostTensor tensor);
   const HostTensor &get(mlir::Value value) { return *values.at(value); }
   Tensors getAll(mlir::ValueRange range);
@@ -71,7 +78,7 @@ private:
   llvm::Expected<HostTensor> allocate(mlir::Value value);
   llvm::Error spend(int64_t count, int64_t each);
 
-  llvm::SmallVector<int64_t> symbols;
+  llvm::SmallVector<std::optional<int64_t>> symbols;
   WeightReader readWeight;
   EvaluationLimits left;
   int depth = 0; // of nested regions and decompositions

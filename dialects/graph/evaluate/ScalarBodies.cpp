@@ -139,7 +139,7 @@ Expected<Evaluator::Tensors> Evaluator::evaluateElements(Operation *op) {
   auto lookup = [&](Value tensor) -> const HostTensor & { return get(tensor); };
   auto sizeOf = [&](AffineExpr size) -> std::optional<int64_t> {
     if (isKnown(size))
-      return graph::evaluate(size, symbols);
+      return evaluateSize(size);
     return std::nullopt;
   };
   HostSource source(scratch.block(), lookup, sizeOf);

@@ -241,9 +241,12 @@ def SizeDefinitionOpInterface : OpInterface<"SizeDefinitionOpInterface"> {
     An op that gives computed symbols their values. What uses them follows it, in
     its block or in blocks inside.
   }];
-  let methods = [InterfaceMethod<
-    "The positions of the symbols.",
-    "::llvm::SmallVector<unsigned>", "getDefinedSymbols">];
+  let methods = [
+    InterfaceMethod<"The positions of the symbols.",
+      "::llvm::SmallVector<unsigned>", "getDefinedSymbols">,
+    InterfaceMethod<"Those that are set in the op's regions already.",
+      "::llvm::SmallVector<unsigned>", "getBodySymbols", (ins), "",
+      /*defaultImplementation=*/"return {};">];
 }
 
 #endif // TCC_GRAPH_INTERFACES

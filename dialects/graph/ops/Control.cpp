@@ -1,6 +1,7 @@
 #include "dialects/graph/GraphOps.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace tcc::graph;
@@ -8,16 +9,6 @@ using namespace tcc::graph;
 static bool hasOneElement(Value tensor) {
   auto type = cast<RankedTensorType>(tensor.getType());
   return type.hasStaticShape() && type.getNumElements() == 1;
-}
-
-static LogicalResult verifyYield(Operation *op, Region &region,
-                                 TypeRange types) {
-  auto yield = dyn_cast<YieldOp>(region.front().getTerminator());
-  if (!yield)
-    return op->emitOpError("expected a region that ends in a yield");
-  if (yield.getValues().getTypes() != types)
-    return yield.emitOpError("does not yield the types (") << types << ")";
-  return success();
 }
 
 /// An op that sets sizes is needed for them, too.
@@ -31,29 +22,30 @@ addEffects(SizeDefinitionOpInterface op,
 
 // --- If ----------------------------------------------------------------------
 
+/// What a region yields; none where it is malformed.
 static ValueRange getYielded(Region &region) {
-  return region.front().getTerminator()->getOperands();
+  Block &block = region.front();
+  return block.mightHaveTerminator() ? block.getTerminator()->getOperands()
+                                     : ValueRange();
 }
 
-/// The extents of results that a branch does not yield as they are.
-static SmallVector<AffineExpr> getSetExtents(IfOp op) {
-  SmallVector<AffineExpr> set;
-  for (Region *region : {&op.getThenRegion(), &op.getElseRegion()})
-    for (auto [result, value] : llvm::zip(op.getResults(), getYielded(*region)))
-      for (auto [extent, own] :
-           llvm::zip(getExtents(result), getExtents(value)))
-        if (extent != own && !llvm::is_contained(set, extent))
-          set.push_back(extent);
-  return set;
+static SmallVector<unsigned> findSymbols(ArrayRef<SetSize> first,
+                                         ArrayRef<SetSize> second) {
+  llvm::SmallSetVector<unsigned, 4> symbols;
+  for (ArrayRef<SetSize> list : {first, second})
+    for (const SetSize &set : list)
+      symbols.insert(set.symbol);
+  return symbols.takeVector();
 }
 
 SmallVector<unsigned> IfOp::getDefinedSymbols() {
-  SmallVector<unsigned> symbols;
-  for (AffineExpr extent : getSetExtents(*this))
-    if (auto symbol = dyn_cast<AffineSymbolExpr>(extent))
-      symbols.push_back(symbol.getPosition());
-  return symbols;
+  auto find = [&](Region &region) {
+    return findSetSizes(getResultTypes(), getYielded(region).getTypes());
+  };
+  return findSymbols(find(getThenRegion()), find(getElseRegion()));
 }
+
+SmallVector<unsigned> IfOp::getBodySymbols() { return {}; }
 
 void IfOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
@@ -61,48 +53,48 @@ void IfOp::getEffects(
   addEffects(*this, effects);
 }
 
-/// Both branches yield the results' types, but for extents that the op sets.
-static LogicalResult verifyBranch(IfOp op, Region &region) {
-  auto yield = dyn_cast<YieldOp>(region.front().getTerminator());
-  if (!yield)
-    return op.emitOpError("expected a region that ends in a yield");
-  auto isFit = [](std::tuple<Value, Value> pair) {
-    auto type = cast<RankedTensorType>(std::get<0>(pair).getType());
-    auto own = cast<RankedTensorType>(std::get<1>(pair).getType());
-    return type.getElementType() == own.getElementType() &&
-           type.getRank() == own.getRank();
-  };
-  if (yield.getValues().size() != op.getNumResults() ||
-      !llvm::all_of(llvm::zip(op.getResults(), yield.getValues()), isFit))
-    return yield.emitOpError("does not yield the types (")
-           << op.getResultTypes() << ")";
-  return success();
-}
-
 LogicalResult IfOp::verify() {
   if (!hasOneElement(getCondition()) ||
       !getElementTypeOrSelf(getCondition()).isInteger(1))
     return emitOpError("expected a boolean condition with one element, found ")
            << getCondition().getType();
-  for (Region *region : {&getThenRegion(), &getElseRegion()})
-    if (failed(verifyBranch(*this, *region)))
+  for (Region *region : {&getThenRegion(), &getElseRegion()}) {
+    if (!isa<YieldOp>(region->front().getTerminator()))
+      return emitOpError("expected a region that ends in a yield");
+    if (failed(verifySetSizes(*this, getResultTypes(),
+                              getYielded(*region).getTypes())))
       return failure();
-  SmallVector<SymbolAttr> symbols =
-      getSymbols(getOperation()->getParentOfType<ModuleOp>());
-  for (AffineExpr extent : getSetExtents(*this))
-    if (!isa<AffineSymbolExpr>(extent) || !isComputed(extent, symbols))
-      return emitOpError("has extents that its branches do not yield: ")
-             << getResultTypes();
+  }
   return success();
 }
 
 // --- Loop --------------------------------------------------------------------
 
+TypeRange LoopOp::getCarriedTypes() {
+  return TypeRange(getResultTypes())
+      .take_front(std::min<size_t>(getInits().size(), getNumResults()));
+}
+
+SmallVector<SetSize> LoopOp::getSizesBefore() {
+  return findSetSizes(getCarriedTypes(), getInits().getTypes());
+}
+
+SmallVector<SetSize> LoopOp::getSizesOfIteration() {
+  TypeRange yielded(getYielded(getBody()));
+  return findSetSizes(getCarriedTypes(),
+                      yielded.empty() ? yielded : yielded.drop_front());
+}
+
+SmallVector<unsigned> LoopOp::getBodySymbols() {
+  return findSymbols(getSizesBefore(), {});
+}
+
 SmallVector<unsigned> LoopOp::getDefinedSymbols() {
-  if (!getCount())
-    return {};
-  auto symbol = cast<AffineSymbolExpr>(getCount()->getResult(0));
-  return {symbol.getPosition()};
+  SmallVector<unsigned> symbols = getBodySymbols();
+  if (getCount())
+    symbols.push_back(
+        cast<AffineSymbolExpr>(getCount()->getResult(0)).getPosition());
+  return symbols;
 }
 
 void LoopOp::getEffects(
@@ -111,11 +103,14 @@ void LoopOp::getEffects(
   addEffects(*this, effects);
 }
 
-/// What the body yields: whether to go on, the carried values, one slice each.
-static SmallVector<Type> getYieldTypes(LoopOp op) {
+/// The body yields whether to go on, the carried values, one slice each.
+static LogicalResult verifyYields(LoopOp op) {
+  auto yield = dyn_cast<YieldOp>(op.getBody().front().getTerminator());
+  if (!yield)
+    return op.emitOpError("expected a region that ends in a yield");
   SmallVector<Type> types = {
       RankedTensorType::get({}, IntegerType::get(op.getContext(), 1))};
-  llvm::append_range(types, op.getInits().getTypes());
+  llvm::append_range(types, op.getCarriedTypes());
   TypeRange results = op.getResultTypes();
   for (Type type : results.drop_front(op.getInits().size())) {
     auto stacked = cast<RankedTensorType>(type);
@@ -123,7 +118,20 @@ static SmallVector<Type> getYieldTypes(LoopOp op) {
     types.push_back(makeTensorType(ArrayRef(extents).drop_front(),
                                    stacked.getElementType()));
   }
-  return types;
+  TypeRange yielded(yield.getValues());
+  size_t firstSlice = 1 + op.getInits().size();
+  if (yielded.size() != types.size() || yielded.front() != types.front() ||
+      yielded.drop_front(firstSlice) != TypeRange(types).drop_front(firstSlice))
+    return yield.emitOpError("does not yield the types (") << types << ")";
+  if (failed(verifySetSizes(op, op.getCarriedTypes(),
+                            yielded.slice(1, op.getInits().size()))))
+    return failure();
+  SmallVector<unsigned> known = op.getBodySymbols();
+  for (const SetSize &set : op.getSizesOfIteration())
+    if (!llvm::is_contained(known, set.symbol))
+      return op.emitOpError("sets symbol ")
+             << set.symbol << " in its body alone";
+  return success();
 }
 
 LogicalResult LoopOp::verify() {
@@ -135,17 +143,19 @@ LogicalResult LoopOp::verify() {
     return emitOpError("expected one condition");
   size_t carried = getInits().size();
   TypeRange results = getResultTypes();
-  if (results.take_front(carried) != getInits().getTypes())
-    return emitOpError("carried values and results differ in type");
+  Type number = RankedTensorType::get({}, IntegerType::get(getContext(), 64));
+  TypeRange arguments(getBody().front().getArguments());
+  if (results.size() < carried || arguments.empty() ||
+      arguments.front() != number ||
+      arguments.drop_front() != results.take_front(carried))
+    return emitOpError("expected body arguments: an iteration, then values as "
+                       "the results");
   for (Type type : results.drop_front(carried))
     if (cast<RankedTensorType>(type).getRank() < 1)
       return emitOpError("expected a leading axis in a scanned result");
-  SmallVector<Type> arguments = {
-      RankedTensorType::get({}, IntegerType::get(getContext(), 64))};
-  llvm::append_range(arguments, getInits().getTypes());
-  if (getBody().front().getArgumentTypes() != TypeRange(arguments))
-    return emitOpError("expected body arguments (") << arguments << ")";
-  return verifyYield(*this, getBody(), getYieldTypes(*this));
+  if (failed(verifySetSizes(*this, getCarriedTypes(), getInits().getTypes())))
+    return failure();
+  return verifyYields(*this);
 }
 
 #define GET_OP_CLASSES

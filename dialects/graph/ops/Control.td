@@ -8,7 +8,7 @@ include "mlir/Interfaces/ControlFlowInterfaces.td"
 class Graph_Control<string mnemonic, list<Trait> traits = []>
     : Graph_Op<mnemonic, !listconcat(traits, [RecursivelySpeculatable,
         RecursiveMemoryEffects, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
-        DeclareOpInterfaceMethods<SizeDefinitionOpInterface>,
+        DeclareOpInterfaceMethods<SizeDefinitionOpInterface, ["getBodySymbols"]>,
         DeclareOpInterfaceMethods<DifferentiableOpInterface>])>;
 
 def Graph_IfOp : Graph_Control<"if"> {
@@ -42,6 +42,10 @@ def Graph_LoopOp : Graph_Control<"loop", [AttrSizedOperandSegments]> {
     along a new leading axis whose extent is the number of iterations. That is a
     size known before, or `count`: a computed symbol which the op sets. The body
     may use values from outside.
+
+    Carried values may change their extents: results and the body's arguments
+    have computed symbols there, which the op sets before the first iteration
+    and after each.
   }];
   let arguments = (ins Optional<AnyRankedTensor>:$trips,
                        Optional<AnyRankedTensor>:$condition,
@@ -57,6 +61,13 @@ def Graph_LoopOp : Graph_Control<"loop", [AttrSizedOperandSegments]> {
     attr-dict-with-keyword $body
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The types of the carried values in the body.
+    ::mlir::TypeRange getCarriedTypes();
+    /// What their extents are set to before the loop and after an iteration.
+    ::llvm::SmallVector<SetSize> getSizesBefore();
+    ::llvm::SmallVector<SetSize> getSizesOfIteration();
+  }];
 }
 
 #endif // TCC_GRAPH_CONTROL

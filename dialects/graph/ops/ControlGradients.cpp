@@ -44,6 +44,9 @@ LogicalResult IfOp::emitGradients(Gradients &gradients) {
   // of a branch is what its own gradient needs.
   if (hasCollectives(*this))
     return emitOpError("with a collective in a branch has no derivative");
+  if (!getDefinedSymbols().empty())
+    return emitOpError("whose branches give different extents has no "
+                       "derivative");
   SmallVector<Value> inputs = getWantedCaptures(*this, gradients), seeds;
   SmallVector<unsigned> seeded;
   for (OpResult result : getResults()) {

@@ -504,6 +504,8 @@ static LoopOp runToBound(LoopOp op, OpBuilder builder) {
 LogicalResult LoopOp::emitGradients(Gradients &gradients) {
   // Many more are meant as no bound; the carried values of all are kept.
   constexpr int64_t kMostIterations = 1 << 16;
+  if (!getBodySymbols().empty())
+    return emitOpError("that changes extents has no derivative");
   std::optional<int64_t> bound = getBound(*this);
   if (bound && runsToBound(*this))
     return LoopGradients(*this, *bound, gradients).run();
