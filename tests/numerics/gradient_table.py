@@ -48,8 +48,9 @@ They differ from PyTorch's
 REASONS = {
     "its results are integers or booleans": (
         "And", "ArgMax", "ArgMin", "BitShift", "BitwiseAnd", "BitwiseNot",
-        "BitwiseOr", "BitwiseXor", "ConvInteger", "MatMulInteger", "Not",
-        "OptionalHasElement", "Or", "QLinearConv", "QLinearMatMul", "QuantizeLinear",
+        "BitwiseOr", "BitwiseXor", "ConvInteger", "MatMulInteger",
+        "NonMaxSuppression", "NonZero", "Not", "OptionalHasElement", "Or",
+        "QLinearConv", "QLinearMatMul", "QuantizeLinear",
         "SequenceLength", "Shape", "Size", "Xor",
     ),
     "its results are the bits of what it reads": ("BitCast",),
