@@ -353,10 +353,10 @@ def indices():
     yield row("Compress", values(3, 4), Constant(np.array([True, False, True])), axis=0)
     yield row("Compress", values(2, 2), Constant(np.array([False, True, True])),
               name="flat")  # fmt: skip
-    mask = values(2, 3)
-    yield row("Compress", mask, row("Less", row("Reshape", mask, np.array([6])), known(0.3)),
-              name="chosen by data")  # fmt: skip
-    yield row("Unique", values(2, 3), name="distinct")
+    x = np.array([[0.7, -0.4, 0.1], [0.9, -0.8, 0.5]])
+    mask = row("Less", row("Reshape", x, np.array([6])), known(0.3))
+    yield row("Compress", x, mask, name="chosen by data")
+    yield row("Unique", x, name="distinct")
     yield row("Gather", values(4, 3), np.zeros((0,), np.int64), name="of nothing")
     for mode in ("linear", "circular"):
         yield row("TensorScatter", values(2, 5, 3), values(2, 2, 3), np.array([1, 3]),
