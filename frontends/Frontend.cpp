@@ -24,6 +24,7 @@ void Model::addAliases(ArrayRef<Alias> aliases) {
 
 static FailureOr<Model> importArchive(const MappedFile &file,
                                       const ImportOptions &options,
+                                      const plugin::Operators &operators,
                                       MLIRContext *context,
                                       Problems &problems) {
   std::string error;
@@ -33,9 +34,10 @@ static FailureOr<Model> importArchive(const MappedFile &file,
     return failure();
   }
   if (pt2::isProgram(*archive))
-    return pt2::importArchive(*archive, options, context, problems);
+    return pt2::importArchive(*archive, options, operators, context, problems);
   if (torchscript::isScript(*archive))
-    return torchscript::importArchive(*archive, options, context, problems);
+    return torchscript::importArchive(*archive, options, operators, context,
+                                      problems);
   problems.add(ProblemClass::badBytes, "is a zip file without a model");
   return failure();
 }
@@ -43,10 +45,12 @@ static FailureOr<Model> importArchive(const MappedFile &file,
 /// The bytes tell the format, not the name.
 static FailureOr<Model> importFile(const MappedFile &file, StringRef path,
                                    const ImportOptions &options,
+                                   const plugin::Operators &operators,
                                    MLIRContext *context, Problems &problems) {
   if (Archive::isArchive(file))
-    return importArchive(file, options, context, problems);
-  return onnx_import::importFile(file, path, options, context, problems);
+    return importArchive(file, options, operators, context, problems);
+  return onnx_import::importFile(file, path, options, operators, context,
+                                 problems);
 }
 
 FailureOr<Model> importModel(const MappedFile &file, StringRef path,
@@ -57,9 +61,17 @@ FailureOr<Model> importModel(const MappedFile &file, StringRef path,
   registerEvaluatorDialects(registry);
   context->appendDialectRegistry(registry);
   context->loadAllAvailableDialects();
-  FailureOr<Model> model = importFile(file, path, options, context, problems);
-  if (succeeded(model))
-    model->path = path.str();
+  plugin::Operators operators;
+  for (const std::string &plugin : options.plugins)
+    operators.load(plugin, problems);
+  if (!problems.empty())
+    return failure(); // nodes would lack operators that were refused
+  FailureOr<Model> model =
+      importFile(file, path, options, operators, context, problems);
+  if (failed(model))
+    return failure();
+  model->path = path.str();
+  model->plugins = operators.getPlugins();
   return model;
 }
 

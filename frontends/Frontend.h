@@ -33,6 +33,12 @@ struct Alias {
   std::string name, tensor;
 };
 
+/// What a package records of a plugin that the model was read with.
+struct PluginRecord {
+  std::string path, name, version;
+  std::string digest; ///< XXH3-128 of the library's bytes, hexadecimal
+};
+
 struct Model {
   std::string path; ///< of its file
   mlir::OwningOpRef<mlir::ModuleOp> module;
@@ -46,6 +52,7 @@ struct Model {
   std::vector<MetadataEntry> metadata;
   /// What the user should know, such as a dimension that got a default.
   std::vector<std::string> notes;
+  std::vector<PluginRecord> plugins;
 
   /// Keeps them as an entry of the metadata, as tools/export-training.py does.
   void addAliases(llvm::ArrayRef<Alias> aliases);

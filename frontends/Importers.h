@@ -4,14 +4,15 @@
 
 #include "frontends/Archive.h"
 #include "frontends/Frontend.h"
+#include "frontends/plugin/Operator.h"
 
 namespace tcc {
 
 /// Makes a module of an archive's model; on failure the problems say why.
-using ArchiveImporter = mlir::FailureOr<Model>(const Archive &archive,
-                                               const ImportOptions &options,
-                                               mlir::MLIRContext *context,
-                                               Problems &problems);
+using ArchiveImporter =
+    mlir::FailureOr<Model>(const Archive &archive, const ImportOptions &options,
+                           const plugin::Operators &operators,
+                           mlir::MLIRContext *context, Problems &problems);
 
 namespace pt2 {
 /// True for what torch.export.save writes.

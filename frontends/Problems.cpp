@@ -6,7 +6,7 @@
 namespace tcc {
 
 void Problems::add(ProblemClass kind, std::string message) {
-  add(Problem{kind, "", "", std::move(message)});
+  add({kind, "", "", std::move(message)});
 }
 
 void Problems::add(Problem problem) { problems.push_back(std::move(problem)); }
@@ -22,8 +22,9 @@ int Problems::getExitCode() const {
 
 void Problems::print(llvm::raw_ostream &stream) const {
   for (const Problem &problem : problems) {
-    if (!file.empty())
-      stream << file << ": ";
+    const std::string &of = problem.file.empty() ? file : problem.file;
+    if (!of.empty())
+      stream << of << ": ";
     if (!problem.op.empty())
       stream << "node '" << problem.node << "' (" << problem.op << "): ";
     stream << problem.message << '\n';

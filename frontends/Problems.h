@@ -26,6 +26,7 @@ struct Problem {
   std::string node; // the model's name of the node, or empty
   std::string op;   // the node's op, or empty
   std::string message;
+  std::string file = ""; // that it is of; empty: the problems' own
 };
 
 /// Collects problems, so that all are reported at once.

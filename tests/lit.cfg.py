@@ -16,3 +16,5 @@ config.test_exec_root = os.path.join(config.tcc_binary_dir, "tests")
 search = [config.tcc_bin_dir, config.llvm_bin_dir, os.environ["PATH"]]
 config.environment["PATH"] = os.pathsep.join(search)
 config.substitutions.append(("%python", sys.executable))
+# Libraries of tests/frontends/plugin.
+config.substitutions.append(("%plugins", f"{config.test_exec_root}/plugins"))

@@ -141,7 +141,8 @@ static Status writePackage(const Output &out, GeneratedCode code) {
                                 out.model.metadata, std::move(code.variants)};
   inputs.host = code.host ? &*code.host : nullptr;
   inputs.embedWeights = out.options.import.readWeights;
-  inputs.options = describeOptions(out.options, out.machines, out.tunings);
+  inputs.options = describeOptions(out.options, out.machines, out.model.plugins,
+                                   out.tunings);
   inputs.decisions = out.report.decisions;
   inputs.threads = out.getJobs();
   inputs.memoryBudget = out.plannedBudget;

@@ -42,10 +42,12 @@ static Object describeImport(const ImportOptions &options) {
 
 /// Fields of packages for which they were given alone.
 static constexpr llvm::StringLiteral kCandidates = "candidates",
-                                     kTuneCache = "tune_cache";
+                                     kTuneCache = "tune_cache",
+                                     kBounds = "bound", kPlugins = "plugins";
 
 std::string tcc::describeOptions(const CompileOptions &options,
                                  const Machines &machines,
+                                 llvm::ArrayRef<PluginRecord> plugins,
                                  const runtime::Tunings *tunings) {
   Object object = describeImport(options.import);
   object["producer"] = "tcc " TCC_VERSION;
@@ -59,19 +61,44 @@ std::string tcc::describeOptions(const CompileOptions &options,
   object["wrt"] = Array(options.gradientWrt);
   if (options.candidates > 1)
     object[kCandidates] = options.candidates;
+  Object bounds;
+  for (const SizeBound &bound : options.import.bounds)
+    bounds[bound.name] = bound.max;
+  if (!bounds.empty())
+    object[kBounds] = std::move(bounds);
+  Array libraries;
+  for (const PluginRecord &plugin : plugins)
+    libraries.push_back(Object{{"name", plugin.name},
+                               {"version", plugin.version},
+                               {"digest", plugin.digest}});
+  if (!libraries.empty())
+    object[kPlugins] = std::move(libraries);
   if (tunings)
     object[kTuneCache] =
         llvm::toHex(tunings->digest().bytes, /*LowerCase=*/true);
   return print(std::move(object));
 }
 
-bool tcc::readOptions(llvm::StringRef record, CompileOptions &options) {
+namespace tcc {
+/// The overload by which ObjectMapper reads a plugin's record.
+static bool fromJSON(const Value &value, PluginRecord &plugin,
+                     llvm::json::Path path) {
+  llvm::json::ObjectMapper fields(value, path);
+  return fields && fields.map("name", plugin.name) &&
+         fields.map("version", plugin.version) &&
+         fields.map("digest", plugin.digest);
+}
+} // namespace tcc
+
+bool tcc::readOptions(llvm::StringRef record, CompileOptions &options,
+                      std::vector<PluginRecord> &plugins) {
   auto value = llvm::json::parse(record);
   if (!value) {
     llvm::consumeError(value.takeError());
     return false;
   }
   std::map<std::string, std::vector<int64_t>> dims, sizes, shapes;
+  std::map<std::string, int64_t> bounds;
   std::map<std::string, std::string> values, states;
   std::map<std::string, std::vector<std::string>> cpus;
   std::string producer, precision;
@@ -86,7 +113,11 @@ bool tcc::readOptions(llvm::StringRef record, CompileOptions &options) {
   };
   std::string tuneCache; // other plans have the same results
   if (!fields ||
-      object->size() - has(kCandidates) - has(kTuneCache) != kFields ||
+      object->size() - has(kCandidates) - has(kTuneCache) - has(kBounds) -
+              has(kPlugins) !=
+          kFields ||
+      !fields.mapOptional(kBounds, bounds) ||
+      !fields.mapOptional(kPlugins, plugins) ||
       !fields.mapOptional(kCandidates, options.candidates) ||
       !fields.mapOptional(kTuneCache, tuneCache) || !fields.map("dim", dims) ||
       !fields.map("sizes", sizes) || !fields.map("input_shape", shapes) ||
@@ -115,6 +146,8 @@ bool tcc::readOptions(llvm::StringRef record, CompileOptions &options) {
     options.import.inputShapes.push_back({name, extents});
   for (const auto &[name, text] : values)
     options.import.inputValues.push_back({name, text});
+  for (const auto &[name, max] : bounds)
+    options.import.bounds.push_back({name, max});
   for (const auto &[output, input] : states)
     options.import.states.push_back({output, input});
   options.cpus.clear();

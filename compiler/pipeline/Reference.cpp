@@ -9,10 +9,11 @@
 #include "dialects/exec/ExecOps.h"
 #include "dialects/graph/Variants.h"
 #include "dialects/graph/evaluate/Evaluator.h"
-#include "frontends/Frontend.h"
+#include "frontends/plugin/Operator.h"
 
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
 #include <cstring>
@@ -71,6 +72,25 @@ Status Reference::Modules::import(const CompileOptions &options) {
   return Status();
 }
 
+/// Libraries that the package was not made with have other operators.
+static Status checkPlugins(llvm::ArrayRef<std::string> given,
+                           llvm::ArrayRef<PluginRecord> recorded) {
+  llvm::StringSet<> digests;
+  for (const std::string &path : given) {
+    std::string reason;
+    std::optional<std::string> digest = plugin::digestLibrary(path, reason);
+    if (!digest)
+      return makeError(Code::Io, path, ": cannot be read: ", reason);
+    digests.insert(*digest);
+  }
+  for (const PluginRecord &plugin : recorded)
+    if (!digests.contains(plugin.digest))
+      return makeError(Code::Usage, "the package was made with plugin '",
+                       plugin.name, "' ", plugin.version, ", digest ",
+                       plugin.digest, ": give it as --plugin");
+  return Status();
+}
+
 /// By way of the text of the program: what the compiler makes of the model is
 /// its own affair.
 Status Reference::Modules::compile(CompileOptions options) {
@@ -95,13 +115,18 @@ Status Reference::Modules::compile(CompileOptions options) {
   return Status();
 }
 
-Result<std::unique_ptr<Reference>> Reference::create(const std::string &model,
-                                                     std::string_view record) {
+Result<std::unique_ptr<Reference>>
+Reference::create(const std::string &model, std::string_view record,
+                  const std::vector<std::string> &plugins) {
   CompileOptions options;
   options.model = model;
-  if (!readOptions(record, options))
+  options.import.plugins = plugins;
+  std::vector<PluginRecord> recorded;
+  if (!readOptions(record, options, recorded))
     return makeError(Code::BadData, "the package's record of its options has "
                                     "what this compiler does not know");
+  if (Status status = checkPlugins(plugins, recorded); !status.ok())
+    return status;
   auto modules = std::make_unique<Modules>();
   if (Status status = modules->import(options); !status.ok())
     return status;

@@ -15,9 +15,10 @@ namespace tcc {
 class Reference {
 public:
   /// Compiles the model as far as to kernels, with the options that the package
-  /// has on record.
+  /// has on record, and `plugins`, the libraries that it names.
   static runtime::Result<std::unique_ptr<Reference>>
-  create(const std::string &model, std::string_view options);
+  create(const std::string &model, std::string_view options,
+         const std::vector<std::string> &plugins);
   ~Reference();
 
   /// The results of a kernel. Its inputs lie at the first of `buffers`; `slots`

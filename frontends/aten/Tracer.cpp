@@ -1,6 +1,7 @@
 #include "frontends/aten/Tracer.h"
 
 #include "dialects/graph/NodeNames.h"
+#include "frontends/plugin/Operator.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
@@ -228,8 +229,32 @@ Item Tracer::takeResults(const Call &call, ArrayRef<Item> arguments) {
   return results.empty() ? Item() : Item::ofItems(Kind::tuple, results.vec());
 }
 
+Location Tracer::getLocation(const Request &request) const {
+  if (enclosing)
+    return *enclosing;
+  bool isCustom = request.name.contains("::");
+  return makeNodeLocation(
+      builder.getContext(),
+      {.name = request.node,
+       .op = isCustom ? request.name.str() : ("aten." + request.name).str(),
+       .module = request.site});
+}
+
+Tracer::Within::Within(Tracer &tracer, const Request &request)
+    : tracer(tracer), outer(tracer.enclosing) {
+  tracer.enclosing = tracer.getLocation(request);
+  ++tracer.bodyDepth;
+}
+
+Tracer::Within::~Within() {
+  tracer.enclosing = outer;
+  --tracer.bodyDepth;
+}
+
 std::optional<Item> Tracer::run(const Request &request) {
   StringRef name = request.name;
+  if (const plugin::Operator *op = operators ? operators->find(name) : nullptr)
+    return plugin::call(*op, *this, request);
   bool isInPlace = name.ends_with("_") && !name.ends_with("__");
   ArrayRef<Overload> overloads =
       findOverloads(isInPlace ? name.drop_back() : name);
@@ -245,11 +270,7 @@ std::optional<Item> Tracer::run(const Request &request) {
     return std::nullopt;
   }
   site = request.site.empty() ? request.node : request.site;
-  std::string op = ("aten." + name).str();
-  auto loc = makeNodeLocation(
-      builder.getContext(),
-      {.name = request.node, .op = op, .module = request.site});
-  Call call(*this, overload->schema, arguments, loc);
+  Call call(*this, overload->schema, arguments, getLocation(request));
   overload->row->import(call);
   if (!call.hasFailed() && isInPlace) {
     writeResult(call, arguments[0]);

@@ -6,6 +6,10 @@
 #include "frontends/Problems.h"
 #include "frontends/aten/Call.h"
 
+namespace tcc::plugin {
+class Operators;
+}
+
 namespace tcc::aten {
 
 /// A call as a file has it: arguments by position, then by name.
@@ -31,6 +35,9 @@ public:
   Sizes &getSizes() { return sizes; }
   Problems &getProblems() { return problems; }
   bool trains() const { return isTraining; }
+  /// Operators that plugins define, which outlive the tracer.
+  void setOperators(const plugin::Operators *custom) { operators = custom; }
+  const plugin::Operators *getOperators() const { return operators; }
   int64_t numberDropout() { return dropoutCount++; }
   /// The module that the current call is of.
   const std::string &getSite() const { return site; }
@@ -45,6 +52,8 @@ public:
   bool noteIndices(mlir::Value value);
   bool isIndices(mlir::Value input) const { return indices.contains(input); }
   Variable *makeStored(Weight weight);
+  /// To be called before ops are erased.
+  void forgetEvaluated() { known.forget(); }
   /// A tensor of rank 0 that holds a number.
   Variable *makeNumber(Item number);
 
@@ -71,6 +80,27 @@ public:
        llvm::ArrayRef<Item> carried,
        llvm::function_ref<std::optional<Item>(llvm::ArrayRef<Item>)> body);
 
+  /// While one lives, all that calls make is of the node `request`: they are of
+  /// the body of its operator.
+  class Within {
+  public:
+    Within(Tracer &tracer, const Request &request);
+    ~Within();
+    Within(const Within &) = delete;
+    /// Not nested too deeply.
+    bool isAllowed() const { return tracer.bodyDepth <= kMaxBodies; }
+
+  private:
+    static constexpr int kMaxBodies = 16;
+    Tracer &tracer;
+    std::optional<mlir::Location> outer;
+  };
+
+  /// The arguments of a call in the schema's order; false and the reason if
+  /// they do not fit.
+  bool bind(const Schema &schema, const Request &request,
+            llvm::SmallVectorImpl<Item> &arguments, std::string &refusal);
+
   /// Runs a call; nullopt after reporting why it cannot be imported.
   std::optional<Item> run(const Request &request);
   /// Reports a call that cannot be imported.
@@ -81,8 +111,7 @@ private:
                          llvm::ArrayRef<Overload> overloads,
                          llvm::SmallVectorImpl<Item> &arguments,
                          std::string &refusal);
-  bool bind(const Schema &schema, const Request &request,
-            llvm::SmallVectorImpl<Item> &arguments, std::string &refusal);
+  mlir::Location getLocation(const Request &request) const;
   struct Branch;
   bool runBranch(const Request &request, Branch &branch,
                  llvm::function_ref<std::optional<Item>()> body);
@@ -97,6 +126,10 @@ private:
   WeightStore &weights;
   Problems &problems;
   bool isTraining;
+  const plugin::Operators *operators = nullptr;
+  /// The node whose operator's body runs.
+  std::optional<mlir::Location> enclosing;
+  int bodyDepth = 0;
   mlir::Block *entry = nullptr;
   mlir::Operation *lastStored = nullptr;
   KnownValues known;

@@ -37,6 +37,10 @@ static std::string getNodeName(const onnx::NodeProto &node) {
   return node.op_type();
 }
 
+std::string GraphImporter::getPath(const onnx::NodeProto &node) const {
+  return current->path + getNodeName(node);
+}
+
 /// Operator sets "" and "ai.onnx" are one.
 static std::string getDomain(const std::string &domain) {
   return domain == "ai.onnx" ? "" : domain;
@@ -247,12 +251,20 @@ void GraphImporter::importNode(const onnx::NodeProto &node, Scope &scope) {
   bool isValid = collectAttributes(node, scope, attributes);
   isValid &= collectInputs(node, scope, inputs);
   std::string domain = getDomain(node.domain());
+  auto version = scope.versions->find(domain);
+  if (version != scope.versions->end())
+    if (const plugin::Operator *op =
+            operators.find(domain + "::" + node.op_type(), version->second)) {
+      if (isValid && decodeInputs(node, scope, false, inputs))
+        runNode(node, scope, std::move(attributes), inputs,
+                [op](Node &node) { importCustom(*op, node); });
+      return;
+    }
   if (functions.contains(domain + "::" + node.op_type())) {
     if (isValid)
       inlineFunction(node, scope, attributes, inputs);
     return;
   }
-  auto version = scope.versions->find(domain);
   if (version == scope.versions->end())
     return report(node, scope, ProblemClass::badBytes,
                   "the model does not import operator set '" + domain + "'");
@@ -265,17 +277,17 @@ void GraphImporter::importNode(const onnx::NodeProto &node, Scope &scope) {
     return report(node, scope, ProblemClass::unsupported,
                   "operator is not supported in version " +
                       std::to_string(version->second) + " of its set");
-  if (isValid && decodeInputs(node, scope, *row, inputs))
-    runNode(node, scope, std::move(attributes), inputs);
+  if (isValid && decodeInputs(node, scope, row->readsNarrow, inputs))
+    runNode(node, scope, std::move(attributes), inputs, row->import);
 }
 
 bool GraphImporter::decodeInputs(const onnx::NodeProto &node,
-                                 const Scope &scope, const OpRow &op,
+                                 const Scope &scope, bool readsNarrow,
                                  MutableArrayRef<Tensor *> inputs) {
   for (auto [i, input] : llvm::enumerate(inputs)) {
     if (!input || !input->narrow)
       continue;
-    if (!op.readsNarrow) {
+    if (!readsNarrow) {
       report(node, scope, ProblemClass::unsupported,
              "input '" + node.input(i) + "' has element type " +
                  input->narrow->name.str());
@@ -301,11 +313,9 @@ Location GraphImporter::getLocation(const onnx::NodeProto &node,
 }
 
 void GraphImporter::runNode(const onnx::NodeProto &proto, Scope &scope,
-                            AttributeMap attributes,
-                            ArrayRef<Tensor *> inputs) {
-  std::string domain = getDomain(proto.domain());
-  int64_t version = scope.versions->lookup(domain);
-  const OpRow *row = findOp(domain, proto.op_type(), version);
+                            AttributeMap attributes, ArrayRef<Tensor *> inputs,
+                            llvm::function_ref<void(Node &)> import) {
+  int64_t version = scope.versions->lookup(getDomain(proto.domain()));
   size_t problemCount = problems.get().size();
   Node node(*this, proto, std::move(attributes), version, inputs,
             getLocation(proto, scope));
@@ -313,7 +323,7 @@ void GraphImporter::runNode(const onnx::NodeProto &proto, Scope &scope,
     return report(proto, scope, ProblemClass::badBytes,
                   "subgraphs and functions are nested too deeply");
   ++depth;
-  row->import(node);
+  import(node);
   --depth;
   for (int i = 0; i < proto.output_size() && !node.hasFailed(); ++i)
     if (node.hasOutput(i) && !node.getResults()[i])

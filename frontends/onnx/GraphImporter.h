@@ -4,12 +4,12 @@
 
 #include "frontends/Frontend.h"
 #include "frontends/KnownValues.h"
+#include "frontends/aten/Tracer.h"
 #include "frontends/onnx/Literals.h"
 #include "frontends/onnx/Node.h"
+#include "frontends/plugin/Operator.h"
 
 namespace tcc::onnx_import {
-
-struct OpRow;
 
 /// The names that a graph can see.
 struct Scope {
@@ -31,9 +31,13 @@ struct Scope {
 class GraphImporter {
 public:
   GraphImporter(mlir::OpBuilder &builder, Sizes &sizes, WeightStore &weights,
-                LiteralReader &reader, Problems &problems, bool isTraining)
+                LiteralReader &reader, const plugin::Operators &operators,
+                Problems &problems, bool isTraining)
       : builder(builder), sizes(sizes), weights(weights), reader(reader),
-        problems(problems), isTraining(isTraining), known(weights) {}
+        operators(operators), problems(problems), isTraining(isTraining),
+        known(weights), tracer(builder, sizes, weights, problems, isTraining) {
+    tracer.setOperators(&operators);
+  }
 
   mlir::OpBuilder &getBuilder() { return builder; }
   Sizes &getSizes() { return sizes; }
@@ -42,7 +46,9 @@ public:
   /// The model is to be trained.
   bool trains() const { return isTraining; }
   /// A number that no other dropout has.
-  int64_t numberDropout() { return dropoutCount++; }
+  int64_t numberDropout() { return tracer.numberDropout(); }
+  /// By which the bodies of plugins' operators become ops.
+  aten::Tracer &getTracer() { return tracer; }
 
   void addFunctions(const onnx::ModelProto &model);
   /// What `graph` says about its tensors; it must outlive the importer.
@@ -90,11 +96,16 @@ public:
   std::string qualify(const std::string &name) const {
     return current->path + name;
   }
+  /// A node's name with the calls that lead to it.
+  std::string getPath(const onnx::NodeProto &node) const;
   /// The path of the module that `node` is of, as PyTorch's exporter recorded
   /// it; empty if it did not, or for the outermost one.
   static std::string getModulePath(const onnx::NodeProto &node);
   /// To be called before ops are erased.
-  void forgetEvaluated() { known.forget(); }
+  void forgetEvaluated() {
+    known.forget();
+    tracer.forgetEvaluated();
+  }
   /// The attribute form of a small literal.
   static mlir::DenseElementsAttr makeDense(const Literal &literal);
 
@@ -106,13 +117,14 @@ private:
   /// Gives what narrow inputs stand for to an op that reads them; false after
   /// reporting one that does not.
   bool decodeInputs(const onnx::NodeProto &node, const Scope &scope,
-                    const OpRow &op, llvm::MutableArrayRef<Tensor *> inputs);
+                    bool readsNarrow, llvm::MutableArrayRef<Tensor *> inputs);
   /// A narrow tensor as one of integers of 8 bits or of f32; null after
   /// failing.
   Tensor *decodeTensor(Emitter &emitter, Tensor &tensor);
   mlir::Location getLocation(const onnx::NodeProto &node, const Scope &scope);
   void runNode(const onnx::NodeProto &node, Scope &scope,
-               AttributeMap attributes, llvm::ArrayRef<Tensor *> inputs);
+               AttributeMap attributes, llvm::ArrayRef<Tensor *> inputs,
+               llvm::function_ref<void(Node &)> import);
   bool inlineFunction(const onnx::NodeProto &node, Scope &scope,
                       const AttributeMap &attributes,
                       llvm::ArrayRef<Tensor *> inputs);
@@ -138,6 +150,7 @@ private:
   Sizes &sizes;
   WeightStore &weights;
   LiteralReader &reader;
+  const plugin::Operators &operators;
   Problems &problems;
   bool isTraining;
   TensorPool pool;
@@ -146,6 +159,7 @@ private:
   mlir::Operation *lastConstant = nullptr;
   Scope *current = nullptr;
   KnownValues known;
+  aten::Tracer tracer;
   llvm::DenseMap<const Literal *, std::string> weightNames;
   /// The decoded tensors of stored integers, whose bytes serve both.
   llvm::DenseMap<const Literal *, Tensor *> decoded;
@@ -156,7 +170,7 @@ private:
   llvm::StringMap<Function> functions;
   llvm::StringMap<const onnx::ValueInfoProto *> valueInfos;
   int depth = 0;
-  int64_t nodeCount = 0, dropoutCount = 0;
+  int64_t nodeCount = 0;
 };
 
 } // namespace tcc::onnx_import

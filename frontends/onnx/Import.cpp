@@ -36,12 +36,13 @@ static std::shared_ptr<const onnx::ModelProto> parse(const MappedFile &file,
 class ModelImporter {
 public:
   ModelImporter(std::shared_ptr<const onnx::ModelProto> proto,
-                const ImportOptions &options, const std::string &folder,
+                const ImportOptions &options,
+                const plugin::Operators &operators, const std::string &folder,
                 MLIRContext *context, Problems &problems)
       : proto(std::move(proto)), options(options), problems(problems),
         builder(context), sizes(context, options.bounds),
         reader(context, folder, this->proto, options.readWeights),
-        importer(builder, sizes, model.weights, reader, problems,
+        importer(builder, sizes, model.weights, reader, operators, problems,
                  options.trains) {}
 
   FailureOr<Model> run();
@@ -203,15 +204,17 @@ FailureOr<Model> ModelImporter::run() {
 }
 
 FailureOr<Model> importFile(const MappedFile &file, StringRef path,
-                            const ImportOptions &options, MLIRContext *context,
-                            Problems &problems) {
+                            const ImportOptions &options,
+                            const plugin::Operators &operators,
+                            MLIRContext *context, Problems &problems) {
   auto proto = parse(file, problems);
   if (!proto)
     return failure();
   size_t slash = path.rfind('/');
   std::string folder =
       slash == StringRef::npos ? "." : path.take_front(slash + 1).str();
-  return ModelImporter(std::move(proto), options, folder, context, problems)
+  return ModelImporter(std::move(proto), options, operators, folder, context,
+                       problems)
       .run();
 }
 

@@ -4,12 +4,14 @@
 
 #include "frontends/Frontend.h"
 #include "frontends/MappedFile.h"
+#include "frontends/plugin/Operator.h"
 
 namespace tcc::onnx_import {
 
 /// The model in `file`; external data is found beside `path`.
 mlir::FailureOr<Model> importFile(const MappedFile &file, llvm::StringRef path,
                                   const ImportOptions &options,
+                                  const plugin::Operators &operators,
                                   mlir::MLIRContext *context,
                                   Problems &problems);
 

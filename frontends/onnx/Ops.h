@@ -5,6 +5,10 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
+namespace tcc::plugin {
+struct Operator;
+}
+
 namespace tcc::onnx_import {
 
 class Node;
@@ -31,6 +35,9 @@ constexpr llvm::StringLiteral kOrtBlockedDomain = "com.microsoft.nchwc";
 /// The row of an operator; null if there is none.
 const OpRow *findOp(llvm::StringRef domain, llvm::StringRef name,
                     int64_t version);
+
+/// Imports a node whose operator is of a plugin.
+void importCustom(const plugin::Operator &op, Node &node);
 
 // One table a family.
 llvm::ArrayRef<OpRow> getPointwiseOps();

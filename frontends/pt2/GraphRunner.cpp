@@ -1,6 +1,7 @@
 #include "frontends/pt2/GraphRunner.h"
 
 #include "frontends/aten/Numbers.h"
+#include "frontends/plugin/Operator.h"
 #include "frontends/pt2/Types.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -122,6 +123,18 @@ static std::string getSite(const Json &node) {
   return parts.size() == 3 ? parts[1].str() : "";
 }
 
+/// The operator that torch.ops.DOMAIN.NAME.OVERLOAD is; null if no plugin has
+/// it.
+static const plugin::Operator *findCustom(const aten::Tracer &tracer,
+                                          StringRef target) {
+  SmallVector<StringRef> parts;
+  target.split(parts, '.');
+  bool isOperator = parts.size() == 5 && target.starts_with("torch.ops.");
+  if (!isOperator || !tracer.getOperators())
+    return nullptr;
+  return tracer.getOperators()->find((parts[2] + "::" + parts[3]).str());
+}
+
 std::optional<Item> GraphRunner::call(const Json &node, StringRef target,
                                       Scope &scope) {
   Request request;
@@ -155,6 +168,10 @@ std::optional<Item> GraphRunner::call(const Json &node, StringRef target,
   if (isHigherOrder)
     return callHigherOrder(target.rsplit('.').second, node, scope, request);
   StringRef name = target;
+  if (const plugin::Operator *op = findCustom(tracer, target)) {
+    request.name = op->name;
+    return tracer.run(request);
+  }
   if (target.consume_front("torch.ops.aten.")) {
     request.name = target.split('.').first;
   } else if (target.consume_front("_operator.") ||

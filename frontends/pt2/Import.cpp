@@ -25,11 +25,14 @@ namespace {
 class ProgramImporter {
 public:
   ProgramImporter(const Archive &archive, const ImportOptions &options,
-                  MLIRContext *context, Problems &problems)
+                  const plugin::Operators &operators, MLIRContext *context,
+                  Problems &problems)
       : options(options), problems(problems), builder(context),
         sizes(context, options.bounds), program(archive, context, problems),
         tracer(builder, sizes, model.weights, problems, options.trains),
-        runner(tracer, problems) {}
+        runner(tracer, problems) {
+    tracer.setOperators(&operators);
+  }
 
   FailureOr<Model> run();
 
@@ -249,8 +252,9 @@ FailureOr<Model> ProgramImporter::run() {
 
 FailureOr<Model> importArchive(const Archive &archive,
                                const ImportOptions &options,
+                               const plugin::Operators &operators,
                                MLIRContext *context, Problems &problems) {
-  return ProgramImporter(archive, options, context, problems).run();
+  return ProgramImporter(archive, options, operators, context, problems).run();
 }
 
 } // namespace tcc::pt2

@@ -78,6 +78,14 @@ std::optional<aten::Item> Interpreter::callMethod(const Item &self,
   return callFunction(function, all, instance ? instance->path : "");
 }
 
+std::optional<aten::Item> Interpreter::call(const Node &function,
+                                            ArrayRef<Item> arguments,
+                                            std::string site) {
+  Arguments all;
+  all.positional.append(arguments.begin(), arguments.end());
+  return callFunction(function, all, std::move(site));
+}
+
 bool Interpreter::evaluateArguments(const Node &call, Arguments &arguments) {
   for (size_t i = 1; i < call.size(); ++i) {
     bool isNamed = call[i].kind == Node::Kind::keyword;
@@ -179,6 +187,11 @@ std::optional<aten::Item> Interpreter::callSpecial(const Node &call,
                     .Default(false);
   if (isType && items.size() == 1)
     return convert(name, items[0]);
+  bool isFunction = llvm::StringSwitch<bool>(name)
+                        .Cases("abs", "len", "max", "min", true)
+                        .Default(false);
+  if (isFunction)
+    return callTorch(name, arguments);
   return malformed("'" + name + "' cannot be called");
 }
 
@@ -188,11 +201,23 @@ std::optional<aten::Item> Interpreter::evaluateCall(const Node &call) {
                    (!frame || !frame->names.contains(callee.text));
   if (isSpecial)
     return callSpecial(call, callee.text);
-  auto function = evaluate(callee);
+  bool isMember = callee.kind == Node::Kind::attribute;
+  auto object = isMember ? evaluate(callee[0]) : std::nullopt;
+  // x.sum(0) is torch.sum(x, 0).
+  bool isMethod = object && (object->is(Kind::tensor) || object->isSequence());
+  std::optional<Item> function;
+  if (!isMember)
+    function = evaluate(callee);
+  else if (object && !isMethod)
+    function = getAttribute(*object, callee.text);
   Arguments arguments;
-  if (!function || !evaluateArguments(call, arguments))
+  if ((!function && !isMethod) || !evaluateArguments(call, arguments))
     return std::nullopt;
   line = call.line;
+  if (isMethod) {
+    arguments.positional.insert(arguments.positional.begin(), *object);
+    return callTorch(callee.text, arguments);
+  }
   if (auto method = getAs<Method>(*function)) {
     if (!method->function)
       return Item(); // the __init__ of a class without one
@@ -206,6 +231,14 @@ std::optional<aten::Item> Interpreter::evaluateCall(const Node &call) {
   auto path = getAs<Path>(*function);
   return path ? callPath(path->name, arguments)
               : malformed("what is called is no function");
+}
+
+/// The operator that ops.DOMAIN.NAME is; null if no plugin has it.
+const plugin::Operator *Interpreter::findCustom(StringRef path) const {
+  if (!path.consume_front("ops.") || !tracer.getOperators())
+    return nullptr;
+  auto [domain, name] = path.split('.');
+  return tracer.getOperators()->find((domain + "::" + name).str());
 }
 
 std::optional<aten::Item> Interpreter::callPath(StringRef name,
@@ -225,6 +258,13 @@ std::optional<aten::Item> Interpreter::callPath(StringRef name,
     return callPrim(name, arguments);
   if (name.consume_front("torch.") || name.consume_front("ops.aten."))
     return callTorch(name, arguments);
+  if (const plugin::Operator *op = findCustom(name)) {
+    aten::Request request = makeRequest(op->name);
+    request.positional = arguments.positional;
+    for (const auto &[key, value] : arguments.named)
+      request.named.push_back({key, value});
+    return tracer.run(request);
+  }
   return unsupported("'" + name + "'");
 }
 

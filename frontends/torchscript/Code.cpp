@@ -4,6 +4,7 @@ namespace tcc::torchscript {
 
 using llvm::StringRef;
 using Kind = Node::Kind;
+using NodePtr = std::unique_ptr<Node>;
 
 bool Code::read(const Archive &archive, std::string &error) {
   for (const Archive::Entry &entry : archive.getEntries()) {
@@ -20,19 +21,43 @@ bool Code::read(const Archive &archive, std::string &error) {
     }
     std::string prefix = path.str();
     std::replace(prefix.begin(), prefix.end(), '/', '.');
-    for (const auto &node : file->children) {
-      if (node->kind != Kind::definition && node->kind != Kind::function)
-        continue;
-      definitions[prefix + "." + node->text] = node.get();
-      fileOf[node.get()] = path.str();
-      if (node->kind == Kind::definition)
-        for (const auto &method : (*node)[1].children)
-          fileOf[method.get()] = path.str();
-    }
-    files.push_back(std::move(file));
+    define(std::move(file), prefix + ".", path.str() + ".py");
   }
   error = "has no code";
   return !files.empty();
+}
+
+bool Code::add(StringRef text, const std::string &file, std::string &error) {
+  auto tree = parseSource(text, error);
+  if (!tree)
+    return false;
+  define(std::move(tree), "", file);
+  return true;
+}
+
+const Node *Code::addExpression(StringRef text,
+                                llvm::ArrayRef<std::string> parameters,
+                                const std::string &file, std::string &error) {
+  auto function = parseExpression(text, parameters, error);
+  if (!function)
+    return nullptr;
+  fileOf[function.get()] = file;
+  files.push_back(std::move(function));
+  return files.back().get();
+}
+
+void Code::define(NodePtr tree, const std::string &prefix,
+                  const std::string &file) {
+  for (const auto &node : tree->children) {
+    if (node->kind != Kind::definition && node->kind != Kind::function)
+      continue;
+    definitions[prefix + node->text] = node.get();
+    fileOf[node.get()] = file;
+    if (node->kind == Kind::definition)
+      for (const auto &method : (*node)[1].children)
+        fileOf[method.get()] = file;
+  }
+  files.push_back(std::move(tree));
 }
 
 const Node *Code::find(StringRef name) const {
@@ -75,7 +100,7 @@ std::vector<std::string> Code::getNames(StringRef className,
 
 std::string Code::getPlace(const Node &function, int line) const {
   auto file = fileOf.find(&function);
-  return (file == fileOf.end() ? "" : file->second + ".py:") +
+  return (file == fileOf.end() ? "" : file->second + ":") +
          std::to_string(line);
 }
 

@@ -9,10 +9,14 @@
 namespace tcc::torchscript {
 
 /// The code of an archive: code/__torch__/nets.py defines __torch__.nets.Net.
+/// Or functions that an operator's author wrote.
 class Code {
 public:
   /// False and the reason if a file cannot be parsed.
   bool read(const Archive &archive, std::string &error);
+  /// Adds functions in `text`, of which messages speak as `file`; they are
+  /// found under their names. False and the reason if it cannot be parsed.
+  bool add(llvm::StringRef text, const std::string &file, std::string &error);
 
   /// A class or function; null if there is none of this name.
   const Node *find(llvm::StringRef name) const;
@@ -27,8 +31,17 @@ public:
   /// FILE:LINE of a node of the function `function`.
   std::string getPlace(const Node &function, int line) const;
 
+  /// A function of `parameters` that returns the expression `text`; null and
+  /// the reason if it is none.
+  const Node *addExpression(llvm::StringRef text,
+                            llvm::ArrayRef<std::string> parameters,
+                            const std::string &file, std::string &error);
+
 private:
-  std::vector<std::unique_ptr<Node>> files;
+  void define(std::unique_ptr<Node> tree, const std::string &prefix,
+              const std::string &file);
+
+  std::vector<std::unique_ptr<Node>> files; // and expressions
   llvm::StringMap<const Node *> definitions;
   llvm::DenseMap<const Node *, std::string> fileOf;
 };

@@ -20,13 +20,15 @@ bool isScript(const Archive &archive) {
 /// inputs that turn out to be indices.
 FailureOr<Model> importArchive(const Archive &archive,
                                const ImportOptions &options,
+                               const plugin::Operators &operators,
                                MLIRContext *context, Problems &problems) {
   constexpr int kMaxPasses = 5;
   aten::ItemScope scope;
   Findings findings;
   std::optional<Model> first;
   for (int pass = 0; pass < kMaxPasses; ++pass) {
-    ScriptImporter importer(archive, options, context, problems, findings);
+    ScriptImporter importer(archive, options, operators, context, problems,
+                            findings);
     FailureOr<Model> model = importer.run();
     if (failed(model))
       return failure();

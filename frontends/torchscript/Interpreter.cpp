@@ -130,7 +130,8 @@ static void collectAssigned(const Node &node,
     }
   }
   for (const auto &child : node.children)
-    collectAssigned(*child, names);
+    if (child)
+      collectAssigned(*child, names);
 }
 
 Interpreter::Flow Interpreter::runIf(const Node &statement) {
@@ -423,19 +424,55 @@ std::optional<aten::Item> Interpreter::evaluateDefault(const Node &expression) {
   return evaluate(expression);
 }
 
+/// One of the indices of `object`, along its axis `axis`, which goes on behind.
 std::optional<aten::Item>
-Interpreter::evaluateSubscript(const Node &expression) {
+Interpreter::takeIndex(const Item &object, const Node &index, int64_t &axis) {
   Arguments arguments;
-  for (size_t i = 0; i < 2; ++i) {
-    auto item = evaluate(expression[i]);
+  arguments.positional.push_back(object);
+  bool isTensor = object.is(Kind::tensor),
+       isSlice = index.kind == Node::Kind::slice;
+  if (isTensor)
+    arguments.positional.push_back(ofInteger(axis));
+  for (size_t i = 0; i < (isSlice ? 2 : 1); ++i) {
+    const Node *part = isSlice ? index.children[i].get() : &index;
+    auto item = part ? evaluate(*part) : Item();
     if (!item)
       return std::nullopt;
     arguments.positional.push_back(std::move(*item));
   }
-  if (!arguments.positional[0].is(Kind::tensor))
-    return callTorch("__getitem__", arguments);
-  arguments.positional.insert(arguments.positional.begin() + 1, ofInteger(0));
-  return callTorch("select", arguments);
+  axis += isSlice;
+  if (isSlice)
+    return callTorch("slice", arguments);
+  return callTorch(isTensor ? "select" : "__getitem__", arguments);
+}
+
+std::optional<aten::Item>
+Interpreter::evaluateSubscript(const Node &expression) {
+  auto object = evaluate(expression[0]);
+  if (!object)
+    return std::nullopt;
+  const Node &index = expression[1];
+  int64_t axis = 0;
+  if (!object->is(Kind::tensor) || index.kind != Node::Kind::tuple)
+    return takeIndex(*object, index, axis);
+  for (const auto &each : index.children) {
+    object = takeIndex(*object, *each, axis);
+    if (!object)
+      return std::nullopt;
+  }
+  return object;
+}
+
+std::optional<aten::Item> Interpreter::evaluateOperation(const Node &expression,
+                                                         StringRef function) {
+  Arguments arguments;
+  for (const auto &child : expression.children) {
+    auto item = evaluate(*child);
+    if (!item)
+      return std::nullopt;
+    arguments.positional.push_back(std::move(*item));
+  }
+  return callTorch(function, arguments);
 }
 
 std::optional<aten::Item> Interpreter::evaluate(const Node &expression) {
@@ -458,14 +495,10 @@ std::optional<aten::Item> Interpreter::evaluate(const Node &expression) {
     return evaluateSubscript(expression);
   case Node::Kind::call:
     return evaluateCall(expression);
-  case Node::Kind::minus: {
-    auto item = evaluate(expression[0]);
-    if (!item)
-      return std::nullopt;
-    Arguments arguments;
-    arguments.positional.push_back(*item);
-    return callTorch("neg", arguments);
-  }
+  case Node::Kind::minus:
+    return evaluateOperation(expression, "neg");
+  case Node::Kind::operation:
+    return evaluateOperation(expression, expression.text);
   case Node::Kind::dictionary: {
     auto items = evaluateAll(expression, Kind::list);
     auto dictionary = std::make_shared<Dictionary>();

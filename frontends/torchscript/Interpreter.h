@@ -3,6 +3,7 @@
 #define TCC_FRONTENDS_TORCHSCRIPT_INTERPRETER_H
 
 #include "frontends/aten/Numbers.h"
+#include "frontends/plugin/Operator.h"
 #include "frontends/torchscript/Code.h"
 #include "frontends/torchscript/Values.h"
 
@@ -23,6 +24,9 @@ public:
   /// The result of a method; nullopt after reporting.
   std::optional<Item> callMethod(const Item &self, const Node &function,
                                  llvm::ArrayRef<Item> arguments);
+  /// The result of a function for the node `site`; nullopt after reporting.
+  std::optional<Item> call(const Node &function, llvm::ArrayRef<Item> arguments,
+                           std::string site);
   /// An expression that is a default: it reads no names.
   std::optional<Item> evaluateDefault(const Node &expression);
   /// Attributes that the code assigned, in their order.
@@ -65,6 +69,10 @@ private:
   std::optional<Item> evaluateNumber(const Node &expression);
   std::optional<Item> evaluateName(const Node &expression);
   std::optional<Item> evaluateSubscript(const Node &expression);
+  std::optional<Item> takeIndex(const Item &object, const Node &index,
+                                int64_t &axis);
+  std::optional<Item> evaluateOperation(const Node &expression,
+                                        llvm::StringRef function);
   std::optional<Item> evaluateCall(const Node &expression);
   std::optional<Item> getAttribute(const Item &object, const std::string &name);
   std::optional<Item> getTensorAttribute(const Item &tensor,
@@ -78,6 +86,7 @@ private:
   std::optional<Item> callSpecial(const Node &call, llvm::StringRef name);
   std::optional<Item> convert(llvm::StringRef type, const Item &item);
   std::optional<Item> callPath(llvm::StringRef name, Arguments &arguments);
+  const plugin::Operator *findCustom(llvm::StringRef path) const;
   std::optional<Item> construct(llvm::StringRef name, const Node &definition,
                                 const Arguments &arguments);
   std::optional<Item> callPrim(llvm::StringRef name, Arguments &arguments);

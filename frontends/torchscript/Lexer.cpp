@@ -122,9 +122,11 @@ bool Lexer::takeToken() {
     rest = rest.drop_front(word.size());
     return true;
   }
-  size_t length = rest.starts_with("->") ? 2 : 1;
-  if (length == 1 && !StringRef("()[]{}.,:=-").contains(c))
-    return fail("a character that TorchScript does not write");
+  bool isPair = llvm::is_contained({"->", "==", "!=", "<=", ">=", "//", "**"},
+                                   rest.take_front(2));
+  size_t length = isPair ? 2 : 1;
+  if (!isPair && !StringRef("()[]{}.,:=-+*/%@<>").contains(c))
+    return fail("a character that TorchScript does not have");
   if (StringRef("([{").contains(c))
     ++depth;
   else if (StringRef(")]}").contains(c))

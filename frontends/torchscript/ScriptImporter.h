@@ -30,11 +30,13 @@ struct Findings {
 class ScriptImporter {
 public:
   ScriptImporter(const Archive &archive, const ImportOptions &options,
-                 mlir::MLIRContext *context, Problems &problems,
-                 const Findings &before)
+                 const plugin::Operators &operators, mlir::MLIRContext *context,
+                 Problems &problems, const Findings &before)
       : archive(archive), options(options), problems(problems), before(before),
         builder(context), sizes(context, options.bounds),
-        tracer(builder, sizes, model.weights, problems, options.trains) {}
+        tracer(builder, sizes, model.weights, problems, options.trains) {
+    tracer.setOperators(&operators);
+  }
 
   mlir::FailureOr<Model> run();
   /// What is known now, if it is not what this import began with.

@@ -10,12 +10,14 @@ using NodePtr = std::unique_ptr<Node>;
 
 namespace {
 
-/// Recursive descent; a null node is a failure, and runs through.
+/// Recursive descent; a null node is a failure, and runs through: but for the
+/// ends of a slice.
 class Parser {
 public:
   explicit Parser(const std::vector<Token> &tokens) : tokens(tokens) {}
 
   NodePtr parseFile();
+  NodePtr parseResult(llvm::ArrayRef<std::string> parameters);
   const std::string &getError() const { return error; }
 
 private:
@@ -48,8 +50,13 @@ private:
   NodePtr parseWith();
   bool parseParameters(Node &function);
   NodePtr parseExpressions(StringRef end);
-  NodePtr parseExpression();
+  NodePtr parseExpression() { return parseOperations(0); }
+  NodePtr parseOperations(size_t level);
+  NodePtr parseUnary();
+  NodePtr parseChain();
   NodePtr parseAtom();
+  NodePtr parseSubscript(NodePtr object);
+  NodePtr parseIndex();
   NodePtr parseCall(NodePtr callee);
   NodePtr parseSequence(Kind kind, StringRef end);
   NodePtr parseDictionary();
@@ -195,20 +202,44 @@ NodePtr Parser::parseCall(NodePtr callee) {
   return expect(")") ? std::move(node) : nullptr;
 }
 
-NodePtr Parser::parseExpression() {
-  if (depth >= kMaxDepth)
-    return fail("the code is nested too deeply");
-  ++depth;
-  NodePtr node;
-  if (at("-")) {
-    node = make(Kind::minus);
-    advance();
-    if (!add(*node, parseExpression()))
-      node = nullptr;
-    --depth;
-    return node;
+/// x[i], x[i:j] or x[i, j:k].
+NodePtr Parser::parseSubscript(NodePtr object) {
+  auto node = make(Kind::subscript);
+  node->children.push_back(std::move(object));
+  auto indices = make(Kind::tuple);
+  advance();
+  while (error.empty() && !at("]")) {
+    if (!add(*indices, parseIndex()))
+      return nullptr;
+    if (!consume(","))
+      break;
   }
-  node = parseAtom();
+  if (!expect("]"))
+    return nullptr;
+  bool isOne = indices->size() == 1;
+  node->children.push_back(isOne ? std::move(indices->children[0])
+                                 : std::move(indices));
+  return node;
+}
+
+NodePtr Parser::parseIndex() {
+  NodePtr start, end;
+  if (!at(":") && !(start = parseExpression()))
+    return nullptr;
+  if (!at(":"))
+    return start;
+  auto node = make(Kind::slice);
+  advance();
+  if (!at(",") && !at("]") && !(end = parseExpression()))
+    return nullptr;
+  node->children.push_back(std::move(start));
+  node->children.push_back(std::move(end));
+  return node;
+}
+
+/// An atom and what follows it: attributes, calls, subscripts.
+NodePtr Parser::parseChain() {
+  NodePtr node = parseAtom();
   // Each link of a chain is a level of the tree.
   int links = 0;
   for (; node && error.empty(); ++links, ++depth) {
@@ -222,17 +253,76 @@ NodePtr Parser::parseExpression() {
     } else if (at("(")) {
       node = parseCall(std::move(node));
     } else if (at("[")) {
-      auto outer = make(Kind::subscript);
-      outer->children.push_back(std::move(node));
-      auto index = parseSequence(Kind::tuple, "]");
-      node = index ? std::move(outer) : nullptr;
-      if (node)
-        node->children.push_back(std::move(index));
+      node = parseSubscript(std::move(node));
     } else {
       break;
     }
   }
-  depth -= links + 1;
+  depth -= links;
+  return node;
+}
+
+/// -x, or x ** y, which binds closer to x than a minus does.
+NodePtr Parser::parseUnary() {
+  if (depth >= kMaxDepth)
+    return fail("the code is nested too deeply");
+  ++depth;
+  NodePtr node;
+  if (at("-")) {
+    node = make(Kind::minus);
+    advance();
+    if (!add(*node, parseUnary()))
+      node = nullptr;
+  } else if ((node = parseChain()) && at("**")) {
+    auto power = make(Kind::operation, "pow");
+    advance();
+    power->children.push_back(std::move(node));
+    node = add(*power, parseUnary()) ? std::move(power) : nullptr;
+  }
+  --depth;
+  return node;
+}
+
+namespace {
+/// An operator of two operands, and the name of torch's function of them.
+struct Operation {
+  llvm::StringLiteral sign, function;
+  size_t level; // higher ones bind closer
+};
+} // namespace
+
+static constexpr size_t kLevels = 3;
+static constexpr Operation kOperations[] = {
+    {"==", "eq", 0},       {"!=", "ne", 0},     {"<", "lt", 0},
+    {"<=", "le", 0},       {">", "gt", 0},      {">=", "ge", 0},
+    {"+", "add", 1},       {"-", "sub", 1},     {"*", "mul", 2},
+    {"//", "floordiv", 2}, {"/", "div", 2},     {"%", "remainder", 2},
+    {"@", "matmul", 2},    {"is", "__is__", 0},
+};
+
+NodePtr Parser::parseOperations(size_t level) {
+  if (level == kLevels)
+    return parseUnary();
+  NodePtr node = parseOperations(level + 1);
+  int links = 0;
+  for (; node && error.empty(); ++links, ++depth) {
+    auto found = llvm::find_if(kOperations, [&](const Operation &operation) {
+      return operation.level == level && at(operation.sign);
+    });
+    if (found == std::end(kOperations))
+      break;
+    if (depth >= kMaxDepth) {
+      node = fail("the code is nested too deeply");
+      break;
+    }
+    auto outer = make(Kind::operation, found->function.str());
+    advance();
+    if (found->sign == "is" && consume("not"))
+      outer->text = "__isnot__";
+    outer->children.push_back(std::move(node));
+    node = add(*outer, parseOperations(level + 1)) ? std::move(outer) : nullptr;
+  }
+  depth -= links;
   return node;
 }
 
@@ -336,11 +426,18 @@ NodePtr Parser::parseIf() {
   advance();
   if (!add(*node, parseExpression()) || !add(*node, parseBlock()))
     return nullptr;
-  NodePtr other;
-  if (consume("else"))
+  auto other = make(Kind::block);
+  if (at("elif")) {
+    if (depth >= kMaxDepth)
+      return fail("the code is nested too deeply");
+    ++depth;
+    bool isWhole = add(*other, parseIf());
+    --depth;
+    if (!isWhole)
+      return nullptr;
+  } else if (consume("else")) {
     other = parseBlock();
-  else
-    other = make(Kind::block);
+  }
   return add(*node, std::move(other)) ? std::move(node) : nullptr;
 }
 
@@ -425,6 +522,37 @@ NodePtr Parser::parseFile() {
     if (!add(*file, parseStatement()))
       return nullptr;
   return error.empty() ? std::move(file) : nullptr;
+}
+
+NodePtr Parser::parseResult(llvm::ArrayRef<std::string> parameters) {
+  auto function = make(Kind::function);
+  for (const std::string &name : parameters) {
+    auto parameter = make(Kind::parameter, name);
+    parameter->children.push_back(make(Kind::name, "self"));
+    function->children.push_back(std::move(parameter));
+  }
+  auto block = make(Kind::block);
+  auto result = make(Kind::result);
+  if (!add(*result, parseExpressions("")))
+    return nullptr;
+  block->children.push_back(std::move(result));
+  function->children.push_back(std::move(block));
+  if (atKind(Token::Kind::newline))
+    advance();
+  if (!atKind(Token::Kind::end))
+    return fail("the end is expected");
+  return function;
+}
+
+NodePtr parseExpression(StringRef text, llvm::ArrayRef<std::string> parameters,
+                        std::string &error) {
+  std::vector<Token> tokens;
+  if (!splitTokens(text, tokens, error))
+    return nullptr;
+  Parser parser(tokens);
+  NodePtr function = parser.parseResult(parameters);
+  error = parser.getError();
+  return function;
 }
 
 NodePtr parseSource(StringRef text, std::string &error) {

@@ -1,7 +1,8 @@
 //===- Source.h - The code in a TorchScript archive -------------*- C++ -*-===//
 //
 // PyTorch prints modules as a small part of Python: assignments, calls, if,
-// for over a range, while, with, return. There are no operators but a minus.
+// for over a range, while, with, return. It writes calls for operators but a
+// minus, and for slices; authors of operators (tcc/op.h) write those, too.
 //
 //===----------------------------------------------------------------------===//
 #ifndef TCC_FRONTENDS_TORCHSCRIPT_SOURCE_H
@@ -31,6 +32,8 @@ struct Node {
     tuple,
     dictionary, // key, value, key, value...
     minus,      // child 0
+    operation,  // text, the name of torch's function, of children 0 and 1
+    slice,      // in a subscript: from child 0 to child 1, either may be null
     // Statements.
     assign,     // the last child to all others
     declare,    // name child 0 of type child 1, and its value, if there is one
@@ -59,6 +62,11 @@ struct Node {
 /// The functions and classes of a file; null and "line N: reason" if it cannot
 /// be parsed.
 std::unique_ptr<Node> parseSource(llvm::StringRef text, std::string &error);
+/// A function of `parameters` that returns the expression `text`, or a tuple of
+/// several with commas between.
+std::unique_ptr<Node> parseExpression(llvm::StringRef text,
+                                      llvm::ArrayRef<std::string> parameters,
+                                      std::string &error);
 
 } // namespace tcc::torchscript
 

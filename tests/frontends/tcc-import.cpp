@@ -2,7 +2,7 @@
 //
 // tcc-import MODEL [--dim NAME=N] [--input-shape NAME=AxB]
 //            [--input-value NAME=V] [--bound NAME=N] [--output NAME] [--state
-//            OUT=IN]
+//            OUT=IN] [--plugin FILE]
 //            [--weights=none] [--quiet] [--show-weights] [--locations]
 //            [--train] [--evaluate DIR]
 //
@@ -24,7 +24,8 @@ namespace cl = llvm::cl;
 
 static cl::opt<std::string> modelPath(cl::Positional, cl::Required);
 static cl::list<std::string> dims("dim"), shapes("input-shape"),
-    values("input-value"), bounds("bound"), outputs("output"), states("state");
+    values("input-value"), bounds("bound"), outputs("output"), states("state"),
+    plugins("plugin");
 static cl::opt<std::string> weights("weights", cl::init("embed")),
     folder("evaluate");
 static cl::opt<bool> isQuiet("quiet"), showWeights("show-weights"),
@@ -53,6 +54,7 @@ static tcc::ImportOptions makeOptions() {
   parseAll(bounds, tcc::tools::parseSizeBound, options.bounds);
   parseAll(states, tcc::tools::parseStatePair, options.states);
   options.outputs.assign(outputs.begin(), outputs.end());
+  options.plugins.assign(plugins.begin(), plugins.end());
   options.readWeights = weights != "none";
   options.trains = trains;
   return options;

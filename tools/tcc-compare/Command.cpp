@@ -30,6 +30,7 @@ struct CompareOptions {
   InputOptions inputs;
   Tolerance tolerance;
   std::string model;
+  std::vector<std::string> plugins;
 };
 
 /// Ends the walk at the first launch that departs from the reference.
@@ -187,7 +188,8 @@ static Status comparePackage(const CompareOptions &options) {
     return record.takeStatus();
   auto reference = Reference::create(
       options.model,
-      {reinterpret_cast<const char *>(record->data()), record->size()});
+      {reinterpret_cast<const char *>(record->data()), record->size()},
+      options.plugins);
   if (!reference.ok())
     return reference.takeStatus();
   // A run changes the states and their shapes.
@@ -216,6 +218,10 @@ int tools::compareCommand(int argc, char **argv) {
   addTolerance(app, options.tolerance);
   app.add_option("--model", options.model, "the model of the package (.onnx)")
       ->required();
+  app.add_option("--plugin", options.plugins,
+                 "a library that defines operators of the model")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
   if (std::optional<int> code = parseCommandLine(app, argc, argv))
     return *code;
   return report(comparePackage(options));

@@ -79,6 +79,10 @@ static void addImportOptions(CLI::App &app, ImportOptions &options) {
           "NAME=N: the most that a size which each run computes may be");
   addList(app, "--state", tools::parseStatePair, options.states,
           "OUT=IN: an output that is the next input");
+  app.add_option("--plugin", options.plugins,
+                 "a library that defines operators (tcc/op.h)")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
   app.add_option("--output", options.outputs,
                  "values to return, comma-separated")
       ->delimiter(',')

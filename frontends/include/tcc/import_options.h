@@ -50,6 +50,8 @@ struct ImportOptions {
   /// The values of the model to return; its outputs if empty.
   std::vector<std::string> outputs;
   std::vector<StatePair> states;
+  /// Libraries that define operators (tcc/op.h).
+  std::vector<std::string> plugins;
   /// The sizes of the batch, where the model leaves it open and `dims` do too:
   /// it stays open between them.
   int64_t minBatch = 1, maxBatch = 1;

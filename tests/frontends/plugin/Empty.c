@@ -1,0 +1,2 @@
+/* A library that is no plugin. */
+int tcc_test_nothing;
