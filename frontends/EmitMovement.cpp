@@ -29,8 +29,6 @@ Value Emitter::broadcast(Value x, ArrayRef<AffineExpr> extents) {
   return type == x.getType() ? x : create<graph::BroadcastOp>(x, {}, type);
 }
 
-/// Extents that a run computes and that broadcasting needs to be equal become
-/// one: 0, and an error in the run, where they differ.
 void Emitter::equate(Value &a, Value &b) {
   if (!a || !b || failed)
     return;
@@ -182,7 +180,37 @@ Value Emitter::sliceAt(Value x, int64_t axis, Value position) {
   return squeeze(part, {axis});
 }
 
+Value Emitter::guardIndices(Value &x, Value indices, ArrayRef<int64_t> axes,
+                            bool areTuples) {
+  if (!x || !indices || failed)
+    return nullptr;
+  SmallVector<int64_t> none(rank(x), 0), behind(none);
+  graph::Extents lengths, read = extents(indices);
+  for (int64_t axis : axes) {
+    AffineExpr extent = lengths.emplace_back(graph::getExtent(x, axis));
+    if (graph::isComputed(extent, sizes.getSymbols()) &&
+        sizes.getRange(extent).min < 1 && !llvm::is_contained(read, extent))
+      behind[axis] = 1;
+  }
+  if (behind == none)
+    return indices;
+  x = pad(x, constantLike(0, x), none, behind);
+  SmallVector<int64_t> shape;
+  if (areTuples)
+    shape.push_back(lengths.size());
+  auto type = RankedTensorType::get(shape, elementType(indices));
+  Value length = content(lengths, type), zero = constantLike(0, length);
+  auto isNegative = [&](Value index) {
+    return compare(graph::CompareKind::lt, index, zero);
+  };
+  Value index = select(isNegative(indices), add(indices, length), indices);
+  Value isOutside = pointwise<graph::OrOp>(
+      {isNegative(index), compare(graph::CompareKind::ge, index, length)});
+  return select(isOutside, add(length, constantLike(1, length)), index);
+}
+
 Value Emitter::gather(Value x, Value indices, int64_t axis) {
+  indices = guardIndices(x, indices, {axis}, /*areTuples=*/false);
   return create<graph::GatherOp>({x, indices}, {attr("axis", axis)});
 }
 

@@ -103,6 +103,8 @@ public:
   /// The elements of a tensor of integers, of static shape.
   llvm::SmallVector<SizeElement> elements(mlir::Value integers);
   mlir::Value scalar(const SizeElement &element);
+  /// The largest value of a size, at most `max`.
+  int64_t findMost(const SizeElement &element, int64_t max);
   /// A size; one that a run computes becomes a symbol, and the run ends where
   /// it is not in [0, max]. `--bound NAME=N` makes `max` smaller.
   mlir::AffineExpr readSize(const SizeElement &element, llvm::StringRef name,
@@ -122,6 +124,9 @@ public:
                         llvm::ArrayRef<mlir::AffineExpr> extents);
   llvm::SmallVector<mlir::Value>
   broadcastTogether(llvm::ArrayRef<mlir::Value> operands);
+  /// Extents that broadcasting needs to be equal and of which a run computes
+  /// one become one: 0, and an error in the run, where they differ.
+  void equate(mlir::Value &a, mlir::Value &b);
   mlir::Value transpose(mlir::Value x, llvm::ArrayRef<int64_t> permutation);
   /// New axes of extent 1 before the axes `axes` of the result.
   mlir::Value unsqueeze(mlir::Value x, llvm::ArrayRef<int64_t> axes);
@@ -141,6 +146,11 @@ public:
   /// The slice of an axis at an i64 scalar position; the axis is dropped.
   mlir::Value sliceAt(mlir::Value x, int64_t axis, mlir::Value position);
   mlir::Value gather(mlir::Value x, mlir::Value indices, int64_t axis);
+  /// `indices` for a gathering from x along `axes`, tuples where they are a
+  /// vector. Where a run may find x without elements it becomes longer by one,
+  /// which stays out of range.
+  mlir::Value guardIndices(mlir::Value &x, mlir::Value indices,
+                           llvm::ArrayRef<int64_t> axes, bool areTuples);
 
   // EmitControl.cpp
   /// Emits a branch (`isThen` or the other one); returns its values.
@@ -217,7 +227,6 @@ private:
   mlir::AffineExpr countSlices(const LoopLength &length,
                                llvm::ArrayRef<mlir::Value> yielded,
                                size_t carried, size_t symbolCount);
-  void equate(mlir::Value &a, mlir::Value &b);
   void setSymbol(mlir::AffineExpr symbol, mlir::Value value,
                  llvm::StringRef what);
   bool checkSize(mlir::Type type);

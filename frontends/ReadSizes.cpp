@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "frontends/Emitter.h"
+#include "frontends/NumberRanges.h"
 
 #include "mlir/IR/Matchers.h"
 
@@ -20,39 +21,29 @@ Value Emitter::scalar(const SizeElement &element) {
                : size(element.known);
 }
 
-/// Element `position` of `value`, an integer tensor, through what only moves
-/// elements; its value is null if it is known.
-static SizeElement findElement(Value value, int64_t position) {
-  SizeElement unknown{AffineExpr(), value};
-  Operation *op = value.getDefiningOp();
+/// An element of a tensor of integers; its value is null if it is known.
+static SizeElement findElement(TensorElement element) {
+  element = findSource(element);
+  Value tensor = element.tensor;
+  Operation *op = tensor.getDefiningOp();
   if (auto size = dyn_cast_if_present<graph::SizeOp>(op))
     return {size.getExpression().getResult(0), nullptr};
   DenseIntElementsAttr elements;
   if (op && matchPattern(op, m_Constant(&elements))) {
-    APInt element = *(elements.value_begin<APInt>() + position);
+    APInt number = *(elements.value_begin<APInt>() + element.position);
     bool isUnsigned = elements.getElementType().isUnsignedInteger() ||
                       elements.getElementType().isInteger(1);
-    int64_t number =
-        isUnsigned ? element.getZExtValue() : element.getSExtValue();
-    return {getAffineConstantExpr(number, value.getContext()), nullptr};
+    return {getAffineConstantExpr(isUnsigned ? number.getZExtValue()
+                                             : number.getSExtValue(),
+                                  tensor.getContext()),
+            nullptr};
   }
-  if (isa_and_present<graph::ReshapeOp, graph::CastOp>(op)) {
+  if (isa_and_present<graph::CastOp>(op)) {
     Type source = getElementTypeOrSelf(op->getOperand(0));
     if (source.isInteger() && source.getIntOrFloatBitWidth() > 1)
-      return findElement(op->getOperand(0), position);
+      return findElement({op->getOperand(0), element.position});
   }
-  auto concat = dyn_cast_if_present<graph::ConcatOp>(op);
-  if (!concat || cast<RankedTensorType>(value.getType()).getRank() != 1)
-    return unknown;
-  for (Value part : concat.getOperands()) {
-    auto type = cast<RankedTensorType>(part.getType());
-    if (!type.hasStaticShape())
-      return unknown;
-    if (position < type.getNumElements())
-      return findElement(part, position);
-    position -= type.getNumElements();
-  }
-  return unknown;
+  return {AffineExpr(), tensor};
 }
 
 SmallVector<SizeElement> Emitter::elements(Value integers) {
@@ -66,7 +57,7 @@ SmallVector<SizeElement> Emitter::elements(Value integers) {
   int64_t count = type.getNumElements();
   Value list;
   for (int64_t i = 0; i < count; ++i) {
-    SizeElement element = findElement(integers, i);
+    SizeElement element = findElement({integers, i});
     if (element.value) {
       if (!list)
         list = cast(reshape(integers, {sizes.constant(count)}),
@@ -96,6 +87,13 @@ void Emitter::setSymbol(AffineExpr symbol, Value value, StringRef what) {
             attr("what", builder.getStringAttr(what))});
 }
 
+int64_t Emitter::findMost(const SizeElement &element, int64_t max) {
+  if (!element.value)
+    return std::min(max, sizes.getRange(element.known).max);
+  NumberRange range = findNumberRange({element.value, 0}, sizes);
+  return range.max < double(max) ? int64_t(std::max(range.max, 0.0)) : max;
+}
+
 AffineExpr Emitter::readSize(const SizeElement &element, StringRef name,
                              int64_t max) {
   if (!element.value)
@@ -104,6 +102,7 @@ AffineExpr Emitter::readSize(const SizeElement &element, StringRef name,
     return sizes.constant(0);
   if (auto bound = sizes.findBound(name))
     max = std::min(max, *bound);
+  max = findMost(element, max);
   AffineExpr symbol = sizes.addComputed(name, 0, std::max<int64_t>(max, 0));
   setSymbol(symbol, element.value, ("size '" + name + "'").str());
   return symbol;

@@ -275,11 +275,18 @@ struct Boxes {
 
 } // namespace
 
-static Boxes readBoxes(Node &node, Value x, bool isCentered) {
+/// The boxes of x, of which there are as many as `scores` has for each class.
+static Boxes readBoxes(Node &node, Value x, Value &scores, bool isCentered) {
   Boxes boxes;
-  Value parts[4];
+  Value parts[4], turned = node.transpose(x, {0, 2, 1});
   for (int64_t i = 0; i < 4; ++i)
-    parts[i] = node.unsqueeze(node.squeeze(node.slice(x, 2, i, 1), {2}), {1});
+    parts[i] = node.slice(turned, 1, i, 1);
+  Value same = parts[0];
+  node.equate(same, scores);
+  if (!same)
+    return boxes;
+  for (Value &part : parts)
+    part = node.reshape(part, node.extents(same));
   for (int64_t axis = 0; axis < 2; ++axis) {
     Value a = parts[axis], b = parts[axis + 2];
     if (isCentered) {
@@ -374,7 +381,10 @@ static void importNonMaxSuppression(Node &node) {
       graph::getConstant(graph::getExtent(x, 2)) != 4)
     return (void)node.fail("boxes [batch, box, 4] and scores [batch, class, "
                            "box] are expected");
-  Boxes boxes = readBoxes(node, x, node.intAttr("center_point_box", 0) != 0);
+  Boxes boxes =
+      readBoxes(node, x, scores, node.intAttr("center_point_box", 0) != 0);
+  if (!boxes.area || !scores)
+    return;
   graph::Extents extents = node.extents(scores);
   Value isLeft =
       node.hasInput(4)

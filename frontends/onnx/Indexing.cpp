@@ -1,5 +1,6 @@
 #include "frontends/onnx/Folding.h"
 #include "frontends/onnx/Ops.h"
+#include "frontends/onnx/RuntimeShapes.h"
 
 using namespace mlir;
 
@@ -71,16 +72,28 @@ static void importGather(Node &node) {
 
 static void importGatherElements(Node &node) {
   int64_t axis = node.axis(node.intAttr("axis", 0), node.inputRank(0));
-  node.setResult(
-      0, node.create<graph::GatherElementsOp>({node.input(0), node.input(1)},
-                                              {node.attr("axis", axis)}));
+  Value x = node.input(0);
+  if (node.hasFailed())
+    return;
+  Value indices =
+      node.guardIndices(x, node.input(1), {axis}, /*areTuples=*/false);
+  node.setResult(0, node.create<graph::GatherElementsOp>(
+                        {x, indices}, {node.attr("axis", axis)}));
 }
 
 static void importGatherNd(Node &node) {
   int64_t batchDims = node.intAttr("batch_dims", 0);
-  node.setResult(
-      0, node.create<graph::GatherNdOp>({node.input(0), node.input(1)},
-                                        {node.attr("batch_dims", batchDims)}));
+  Value x = node.input(0), indices = node.input(1);
+  auto count = node.inputRank(1) > 0 ? graph::getConstant(node.shape(1).back())
+                                     : std::nullopt;
+  if (count && *count > 0 && batchDims >= 0 &&
+      batchDims + *count <= node.rank(x))
+    indices = node.guardIndices(
+        x, indices,
+        llvm::to_vector(llvm::seq<int64_t>(batchDims, batchDims + *count)),
+        /*areTuples=*/true);
+  node.setResult(0, node.create<graph::GatherNdOp>(
+                        {x, indices}, {node.attr("batch_dims", batchDims)}));
 }
 
 // --- Scatter -----------------------------------------------------------------
@@ -109,6 +122,36 @@ static void importScatterNd(Node &node) {
 
 // --- Choice of elements ------------------------------------------------------
 
+/// A scalar that no element of x comes after in the order of a TopK node.
+static Value makeLast(Node &node, Value x, bool isSmallest) {
+  Type type = node.elementType(x);
+  if (isa_and_present<FloatType>(type))
+    return node.constant(isSmallest ? double(NAN) : -INFINITY, type);
+  if (!type)
+    return nullptr;
+  unsigned width = type.getIntOrFloatBitWidth();
+  APSInt last = isSmallest
+                    ? APSInt::getMaxValue(width, type.isUnsignedInteger())
+                    : APSInt::getMinValue(width, type.isUnsignedInteger());
+  auto scalar = RankedTensorType::get({}, type);
+  auto dense = DenseElementsAttr::get(scalar, ArrayRef<APInt>(last));
+  return node.create<graph::ConstantOp>({}, {node.attr("value", dense)},
+                                        scalar);
+}
+
+/// x with `count` elements more along the axis that are never chosen before its
+/// own ones, of which at least `asked` must be there.
+static Value padToChoose(Node &node, Value x, int64_t axis, AffineExpr asked,
+                         int64_t count, bool isSmallest) {
+  demand(node,
+         node.compare(graph::CompareKind::le, node.size(asked),
+                      node.size(graph::getExtent(x, axis))),
+         "k is larger than the extent of axis " + llvm::Twine(axis));
+  SmallVector<int64_t> none(node.rank(x), 0), behind(none);
+  behind[axis] = count;
+  return node.pad(x, makeLast(node, x, isSmallest), none, behind);
+}
+
 static void importTopK(Node &node) {
   Value x = node.input(0);
   const Sizes &sizes = node.getSizes();
@@ -118,24 +161,32 @@ static void importTopK(Node &node) {
   int64_t axis = node.axis(node.intAttr("axis", -1), node.rank(x));
   if (!k || node.hasFailed())
     return;
-  // All are sorted where only a run knows how many are asked for.
+  bool isSmallest = node.intAttr("largest", 1) == 0;
+  AffineExpr extent = graph::getExtent(x, axis);
   auto known = k->value ? std::nullopt : graph::getConstant(k->known);
-  auto count = known ? known : graph::getConstant(graph::getExtent(x, axis));
-  if (!count)
-    return (void)node.unsupported("a computed k of a dynamic dimension");
-  SmallVector<NamedAttribute> attributes = {node.attr("k", *count),
+  bool isFixed = known && !graph::isComputed(extent, sizes.getSymbols());
+  // As many are sorted as a run may ask for.
+  int64_t count =
+      known ? *known : node.findMost(*k, sizes.getRange(extent).max);
+  if (count > kUsualElements)
+    return (void)node.unsupported("a k of more than 2^22");
+  AffineExpr asked = known ? sizes.constant(count)
+                           : node.readSize(*k, node.getResultName(), count);
+  if (!isFixed &&
+      sizes.compare(SizeCompare::le, sizes.constant(count), extent) != true)
+    x = padToChoose(node, x, axis, asked, count, isSmallest);
+  SmallVector<NamedAttribute> attributes = {node.attr("k", count),
                                             node.attr("axis", axis)};
-  if (node.intAttr("largest", 1) == 0)
+  if (isSmallest)
     attributes.push_back(node.flag("smallest"));
   Operation *op =
-      node.createOp(graph::TopKOp::getOperationName(), x, attributes);
+      x ? node.createOp(graph::TopKOp::getOperationName(), x, attributes)
+        : nullptr;
   if (!op)
     return;
-  AffineExpr extent = known ? sizes.constant(*known)
-                            : node.readSize(*k, node.getResultName(), *count);
   for (int64_t i : {0, 1})
-    node.setResult(i, node.slice(op->getResult(i), axis,
-                                 node.getSizes().constant(0), extent));
+    node.setResult(
+        i, node.slice(op->getResult(i), axis, sizes.constant(0), asked));
 }
 
 /// on where the index along a new axis is the input's, else off.

@@ -247,15 +247,12 @@ static std::optional<AxisSlice> resolveSlice(Node &node, int64_t axis,
     first = sizes.apply(SizeOp::max, *first, zero);
   Size count =
       first && beyond ? countRange(sizes, *first, *beyond, step) : std::nullopt;
-  if (!count) {
-    node.unsupported("a slice whose bounds depend on a dynamic dimension in "
-                     "an unknown way");
-    return std::nullopt;
-  }
-  return AxisSlice{axis, *first, *count, step};
+  return count ? std::optional(AxisSlice{axis, *first, *count, step})
+               : std::nullopt;
 }
 
 /// Starts, ends, axes and steps: attributes before version 10, then inputs.
+/// Nothing after a failure, and where no expression of the sizes tells them.
 static std::optional<SmallVector<AxisSlice>> readSlices(Node &node) {
   int64_t rank = node.inputRank(0);
   const Sizes &sizes = node.getSizes();
@@ -331,8 +328,13 @@ static void importSlice(Node &node) {
       llvm::any_of(llvm::seq<int64_t>(1, 5), isComputed))
     return sliceAtRunTime(node);
   auto slices = node.tensor(0) ? readSlices(node) : std::nullopt;
-  if (!slices || foldSlice(node, *slices))
+  if (node.hasFailed() || (slices && foldSlice(node, *slices)))
     return;
+  if (!slices && node.getVersion() >= 10)
+    return sliceAtRunTime(node);
+  if (!slices)
+    return (void)node.unsupported("a slice whose bounds depend on a dynamic "
+                                  "dimension in an unknown way");
   Value result = node.input(0);
   for (const AxisSlice &slice : *slices)
     result =

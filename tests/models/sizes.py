@@ -125,6 +125,23 @@ MODELS = {
         " { v, i = TopK (x, k) f = Cast <to = 1> (i) y = Add (v, f) }",
         [{"k": [k]} for k in (0, 1, 6)],
     ),
+    "best of some": (
+        "g (float[6] x, float t) => (float[a] y, int64[a] i, float[b] few)"
+        " <int64[1] back = {-1}, int64[1] zero = {0}, int64[1] three = {3}>"
+        " { c = Greater (x, t) p = NonZero (c) f = Reshape (p, back)"
+        "   some = Gather (x, f) n = Shape (some) both = Concat <axis = 0> (three, n)"
+        "   k = ReduceMin (both) v, i = TopK (some, k) y = Exp (v)"
+        "   s = Slice (some, zero, three) few = Neg (s) }",
+        [{"x": [3, -1, 4, 1, 5, -9], "t": t} for t in (9, 3, 0, -10)],
+    ),
+    "chosen": (
+        "g (float[6] x, int64[1] c, int64[1] k) => (float[1] y, float[a] v)"
+        " <int64[1] back = {-1}, float zero = {0.0}>"
+        " { m = Greater (x, zero) p = NonZero (m) f = Reshape (p, back)"
+        "   some = Gather (x, f) y = Gather (some, c)"
+        "   s, i = TopK <largest = 0> (some, k) v = Neg (s) }",
+        [{"x": [3, -1, 4, 1, 5, -9], "c": [c], "k": [k]} for c, k in ((0, 2), (-4, 4), (3, 0))],
+    ),
     "one hot": (
         "g (int64[4] i, int64 depth, float[2] v) => (float[4, a] y)"
         " { y = OneHot (i, depth, v) }",
@@ -220,6 +237,10 @@ REFUSED = [
     ("images", {"s": [6, 100000]}, "size 'y.3' is 100000, compiled for 0..65536"),
     ("cut and resized", {"b": [3, 3], "e": [3, 4]}, "an extent is out of range"),
     ("largest", {"k": [7]}, "size 'v' is 7, compiled for 0..6"),
+    ("chosen", {"x": [0] * 6, "c": [0], "k": [0]}, "index 1 is out of range"),
+    ("chosen", {"x": [1] * 6, "c": [6], "k": [0]}, "index 7 is out of range"),
+    ("chosen", {"x": [1] * 6, "c": [-7], "k": [0]}, "is out of range"),
+    ("chosen", {"x": [1, 0] * 3, "c": [0], "k": [4]}, "k is larger than the extent of axis 0"),
     ("one hot", {"i": [0, 0, 0, 0], "depth": -1}, "node 'y'"),
     ("dropout", {"p": 0.5, "trains": True}, "dropout in training mode is not supported"),
     ("center", {"s": [-1, 7]}, "node 'y'"),
