@@ -88,11 +88,13 @@ class Decoder(graphs.Graph):
         """The next token, how much it was better than another, keys and values."""
         words = self.table("words", self.vocabulary, self.width)
         positions = self.table("positions", LENGTHS[-1] + MOST, self.width)
-        embedded = [self.node("Gather", *pair) for pair in ((words, tokens), (positions, places))]
-        x = self.node("Mul", self.node("Add", *embedded), self.constant(6))
+        words = self.node("Gather", words, tokens)
+        places = self.node("Gather", positions, places)
+        x = self.node("Mul", self.node("Add", words, places), self.constant(6))
         caches = []
         for number in range(self.layers):
-            x, own = self.layer(x, number, pasts and pasts[2 * number : 2 * number + 2], mask)
+            past = pasts and pasts[2 * number : 2 * number + 2]
+            x, own = self.layer(x, number, past, mask)
             caches += own
         last = self.node("Gather", self.norm(x, "last"), self.integers(-1), axis=1)
         logits = self.project(last, "logits", self.vocabulary)
@@ -105,6 +107,10 @@ class Decoder(graphs.Graph):
         margin = self.node("Squeeze", self.node("Sub", ahead, second))
         return self.node("Reshape", first, self.integers(1, 1)), margin, caches
 
+    def is_going(self, token):
+        end = self.constant(END, np.int64)
+        return self.node("Not", self.node("Equal", self.node("Squeeze", token), end))
+
     def body(self, carried):
         """One token more: the graph of an iteration."""
         outer, self.nodes = self.nodes, []
@@ -112,9 +118,9 @@ class Decoder(graphs.Graph):
         text, token, *pasts = names[2:]
         # The token is at the end of the text.
         place = self.node("Sub", self.node("Shape", text, start=1), self.integers(1))
-        token, margin, caches = self.read(token, self.node("Reshape", place, self.integers(1, 1)), pasts, None)
-        end = self.node("Equal", self.node("Squeeze", token), self.constant(END, np.int64))
-        more, text = self.node("Not", end), self.node("Concat", text, token, axis=1)
+        place = self.node("Reshape", place, self.integers(1, 1))
+        token, margin, caches = self.read(token, place, pasts, None)
+        more, text = self.is_going(token), self.node("Concat", text, token, axis=1)
         results = [more, text, token, *caches, margin]
         kinds = [BOOLEAN, INTEGER, INTEGER, *[FLOAT] * len(caches), FLOAT]
         ranks = [0, 2, 2, *[4] * len(caches), 0]
@@ -137,17 +143,18 @@ class Decoder(graphs.Graph):
         column = self.node("Unsqueeze", places, self.integers(1))
         is_seen = self.node("LessOrEqual", places, column)
         mask = self.node("Where", is_seen, self.constant(0), self.constant(-1e9))
-        token, margin, caches = self.read("prompt", self.node("Unsqueeze", places, self.integers(0)), None, mask)
+        row = self.node("Unsqueeze", places, self.integers(0))
+        token, margin, caches = self.read("prompt", row, None, mask)
         text = self.node("Concat", "prompt", token, axis=1)
-        going = self.node("Not", self.node("Equal", self.node("Squeeze", token), self.constant(END, np.int64)))
         carried = ["text", "token", *(f"cache{i}" for i in range(len(caches)))]
         ends = self.node(
-            "Loop", "most", going, text, token, *caches,
+            "Loop", "most", self.is_going(token), text, token, *caches,
             outputs=len(carried) + 1, body=self.body(carried),
         )  # fmt: skip
         self.nodes.append(helper.make_node("Identity", [ends[0]], ["tokens"]))
         first = self.node("Unsqueeze", margin, self.integers(0))
-        self.nodes.append(helper.make_node("Concat", [first, ends[-1]], ["margins"], axis=0))
+        margins = helper.make_node("Concat", [first, ends[-1]], ["margins"], axis=0)
+        self.nodes.append(margins)
         infos = [
             [helper.make_tensor_value_info(*info) for info in part]
             for part in (

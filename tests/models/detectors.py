@@ -27,6 +27,9 @@ SIZES = [(128, 128), (160, 240), (224, 192), (320, 240), (320, 288)]
 MARGIN = 1e-4
 LEFT_OUT = 0.05  # of the images, at most
 BOXES = (10, 100)
+# Images with other numbers of boxes are passed over: random gates of squeeze and
+# excitation let one image have hundreds, another none.
+UNEVEN = ("ssdlite320_mobilenet_v3_large",)
 TOLERANCES = {"boxes": 0.02, "scores": 1e-4}  # pixels of up to 320; parts of 1
 
 
@@ -174,9 +177,13 @@ def check(tally, name, count, work):
     if not tally.check(f"{name} compiles", run.code == 0, first_line(run)):
         return
     reference, left_out, counts, seconds = Reference(model), 0, [], run.seconds
-    for number in range(count):
+    for number in range(4 * count):
+        if len(counts) == count:
+            break
         image = make_image(number)
         expected, is_tie = reference.run(image)
+        if name in UNEVEN and not BOXES[0] <= len(expected[1]) <= BOXES[1]:
+            continue
         counts.append(len(expected[1]))
         if is_tie:
             left_out += 1

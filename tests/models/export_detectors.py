@@ -28,8 +28,9 @@ OPSET = 17
 # The last convolutions, by the names of their weights.
 HEADS = r"cls_logits.weight|bbox_reg.weight|_head.module_list.\d.1.weight"
 CLASSES = 4
-# What the scores' logits and the boxes' regressions deviate by.
-SCORE_DEVIATION, BOX_DEVIATION = 5, 0.2
+# What the boxes' regressions deviate by, and the gates of squeeze and excitation, which
+# are the same for all boxes.
+BOX_DEVIATION, GATE_DEVIATION = 0.2, 0.1
 
 
 def pyramid():
@@ -65,7 +66,8 @@ def ssdlite_small():
 
 def retinanet_real():
     return detection.retinanet_resnet50_fpn(
-        weights=None, weights_backbone=None, num_classes=CLASSES, min_size=320, max_size=512,
+        weights=None, weights_backbone=None, num_classes=CLASSES,
+        min_size=320, max_size=512,
         score_thresh=0.3,
     )
 
@@ -76,12 +78,12 @@ def ssdlite_real():
     )
 
 
-# How to make each, and how many boxes remain on average.
+# How to make each, how many boxes remain on average, and what logits deviate by.
 MAKERS = {
-    "retinanet": (retinanet_small, 34),
-    "ssdlite": (ssdlite_small, 28),
-    "retinanet_resnet50_fpn": (retinanet_real, 34),
-    "ssdlite320_mobilenet_v3_large": (ssdlite_real, 34),
+    "retinanet": (retinanet_small, 34, 5),
+    "ssdlite": (ssdlite_small, 28, 5),
+    "retinanet_resnet50_fpn": (retinanet_real, 23, 5),
+    "ssdlite320_mobilenet_v3_large": (ssdlite_real, 34, 1.5),
 }
 
 
@@ -127,11 +129,12 @@ def find_layers(model):
     return layers
 
 
-def scale_weights(model, images):
+def scale_weights(model, images, score_deviation):
     """Draws weights, layer by layer, so that results deviate by about 1, and scores by
     the same for each class and shape of boxes. Returns the biases of scores."""
     weights = {w.name: w for w in model.graph.initializer}
     layers, biases = find_layers(model), {}
+    gates = {n.input[0] for n in model.graph.node if n.op_type == "HardSigmoid"}
     for weight, bias in layers:
         describe(weights[weight], 1)
         if bias:
@@ -139,7 +142,9 @@ def scale_weights(model, images):
     for (weight, bias), names in layers.items():
         is_head = re.search(HEADS, weight)
         is_score = is_head and "classification" in weight
-        wanted = 1 if not is_head else SCORE_DEVIATION if is_score else BOX_DEVIATION
+        wanted = GATE_DEVIATION if gates.intersection(names) else 1
+        if is_head:
+            wanted = score_deviation if is_score else BOX_DEVIATION
         found = run_to(model, names, images)
         mean = found.mean((0, 2), keepdims=True)
         scale = wanted / max(float((found - mean if is_head else found).std()), 1e-6)
@@ -171,11 +176,11 @@ def main(names):
     for name in names or MAKERS:
         torch.manual_seed(0)
         path = os.path.join(detectors.FIXTURES, name + ".onnx")
-        make, wanted = MAKERS[name]
+        make, wanted, deviation = MAKERS[name]
         model = export(make(), path)
         os.remove(path)
         images = [detectors.make_image(1000 + number) for number in range(10)]
-        biases = scale_weights(model, images[:5])
+        biases = scale_weights(model, images[:5], deviation)
         low, high = -40.0, 20.0
         for _ in range(14):
             bias = (low + high) / 2
