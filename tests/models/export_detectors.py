@@ -82,7 +82,7 @@ def ssdlite_real():
 MAKERS = {
     "retinanet": (retinanet_small, 34, 5),
     "ssdlite": (ssdlite_small, 28, 5),
-    "retinanet_resnet50_fpn": (retinanet_real, 23, 5),
+    "retinanet_resnet50_fpn": (retinanet_real, 20, 5),
     "ssdlite320_mobilenet_v3_large": (ssdlite_real, 34, 1.5),
 }
 
