@@ -1,7 +1,7 @@
 //===- Compaction.cpp - Elements and boxes that data choose ---------------===//
 //
-// How many there are becomes a computed symbol: the running count of those
-// chosen says where each goes.
+// How many there are becomes a computed symbol, after which their positions
+// are found.
 //
 //===----------------------------------------------------------------------===//
 #include "frontends/onnx/Ops.h"
@@ -13,11 +13,13 @@ using tcc::graph::ReduceKind;
 
 namespace tcc::onnx_import {
 
-/// For each element of a vector the sum of those up to it.
-static Value addUp(Node &node, Value counts) {
+/// For each element of a vector of booleans how many up to it are true.
+static Value countTrue(Node &node, Value mask) {
   auto sum = graph::ReduceKindAttr::get(node.getContext(), ReduceKind::sum);
+  Type i64 = IntegerType::get(node.getContext(), 64);
   return node.create<graph::CumulativeOp>(
-      counts, {node.attr("kind", sum), node.attr("axis", int64_t(0))});
+      node.cast(mask, i64),
+      {node.attr("kind", sum), node.attr("axis", int64_t(0))});
 }
 
 /// `x` with `updates` at `positions`; all are vectors, and it is an element
@@ -39,7 +41,6 @@ namespace {
 /// The elements of a vector of booleans that are true.
 struct Chosen {
   Value positions;  ///< in order, a vector of i64
-  Value numbers;    ///< of all elements: how many before and with it are chosen
   AffineExpr count; ///< a computed symbol
 };
 
@@ -49,21 +50,16 @@ static Chosen findTrue(Node &node, Value mask, const std::string &name) {
   Chosen chosen;
   if (!mask)
     return chosen;
-  AffineExpr extent = graph::getExtent(mask, 0);
   Type i64 = IntegerType::get(node.getContext(), 64);
-  Value ones = node.cast(mask, i64);
-  chosen.numbers = addUp(node, ones);
-  Value place =
-      node.select(mask, node.sub(chosen.numbers, node.constantLike(1, ones)),
-                  node.size(extent));
-  Value all = scatter(node, extent, place, node.iota({extent}, 0, i64));
-  Value total = node.reduce(ReduceKind::sum, ones, {0}, /*keepAxes=*/false);
-  if (!all || !total)
+  Value total = node.reduce(ReduceKind::sum, node.cast(mask, i64), {0},
+                            /*keepAxes=*/false);
+  if (!total)
     return chosen;
-  chosen.count = node.readSize({AffineExpr(), total}, name,
-                               node.getSizes().getRange(extent).max);
-  chosen.positions =
-      node.slice(all, 0, node.getSizes().constant(0), chosen.count);
+  chosen.count =
+      node.readSize({AffineExpr(), total}, name,
+                    node.getSizes().getRange(graph::getExtent(mask, 0)).max);
+  chosen.positions = node.create<graph::FindOp>(
+      mask, {}, graph::makeTensorType({chosen.count}, i64));
   return chosen;
 }
 
@@ -197,18 +193,17 @@ static UniqueRows findUnique(Node &node, Value rows, bool isSorted) {
   if (!groups.positions)
     return unique;
   unique.firsts = node.gather(order, groups.positions, 0);
-  Value group = node.sub(groups.numbers, index(node, 1));
+  Value group = node.sub(countTrue(node, starts), index(node, 1));
   AffineExpr count = groups.count;
   if (!isSorted) { // numbered by their first rows
     Value flags = scatter(node, extent, unique.firsts,
                           node.broadcast(index(node, 1), {count}));
     flags = node.slice(flags, 0, node.getSizes().constant(0), extent);
-    Chosen firsts =
-        findTrue(node, node.compare(CompareKind::ne, flags, index(node, 0)),
-                 name + ".order");
+    Value isFirst = node.compare(CompareKind::ne, flags, index(node, 0));
+    Chosen firsts = findTrue(node, isFirst, name + ".order");
     if (!firsts.positions)
       return unique;
-    Value numbers = node.gather(firsts.numbers, unique.firsts, 0);
+    Value numbers = node.gather(countTrue(node, isFirst), unique.firsts, 0);
     group =
         node.gather(flatten(node, node.sub(numbers, index(node, 1))), group, 0);
     unique.firsts = firsts.positions;
@@ -259,118 +254,50 @@ static void importUnique(Node &node) {
 
 // --- NonMaxSuppression -------------------------------------------------------
 
-namespace {
-
-/// Boxes [batch, 1, box]: borders with low before high, and areas.
-struct Boxes {
-  Value low[2], high[2], area;
-
-  /// One operation on each part.
-  template <typename Function> Boxes map(Function function) const {
-    return {{function(low[0]), function(low[1])},
-            {function(high[0]), function(high[1])},
-            function(area)};
-  }
-};
-
-} // namespace
-
-/// The boxes of x, of which there are as many as `scores` has for each class.
-static Boxes readBoxes(Node &node, Value x, Value &scores, bool isCentered) {
-  Boxes boxes;
-  Value parts[4], turned = node.transpose(x, {0, 2, 1});
-  for (int64_t i = 0; i < 4; ++i)
-    parts[i] = node.slice(turned, 1, i, 1);
-  Value same = parts[0];
-  node.equate(same, scores);
-  if (!same)
-    return boxes;
-  for (Value &part : parts)
-    part = node.reshape(part, node.extents(same));
-  for (int64_t axis = 0; axis < 2; ++axis) {
-    Value a = parts[axis], b = parts[axis + 2];
-    if (isCentered) {
-      Value half = node.mul(b, node.constantLike(0.5, b));
-      boxes.low[axis] = node.sub(a, half);
-      boxes.high[axis] = node.add(a, half);
-      continue;
-    }
-    boxes.low[axis] = node.min(a, b);
-    boxes.high[axis] = node.max(a, b);
-  }
-  boxes.area = node.mul(node.sub(boxes.high[0], boxes.low[0]),
-                        node.sub(boxes.high[1], boxes.low[1]));
-  return boxes;
+/// [batch, 4, box]: the low borders along two axes, then the high ones.
+static Value readBorders(Node &node, Value boxes, bool isCentered) {
+  Value parts = node.transpose(boxes, {0, 2, 1});
+  Value first = node.slice(parts, 1, 0, 2), second = node.slice(parts, 1, 2, 2);
+  if (!isCentered)
+    return node.concat({node.min(first, second), node.max(first, second)}, 1);
+  Value half = node.mul(second, node.constantLike(0.5, second));
+  return node.concat({node.sub(first, half), node.add(first, half)}, 1);
 }
 
-/// Whether boxes overlap by more than `threshold` of what both cover.
-static Value overlaps(Node &node, const Boxes &a, const Boxes &b,
-                      Value threshold) {
-  Value zero = node.constantLike(0, a.area), both;
-  for (int axis = 0; axis < 2; ++axis) {
-    Value extent = node.max(node.sub(node.min(a.high[axis], b.high[axis]),
-                                     node.max(a.low[axis], b.low[axis])),
-                            zero);
-    both = both ? node.mul(both, extent) : extent;
-  }
-  Value all = node.sub(node.add(a.area, b.area), both);
-  Value isMore = node.compare(CompareKind::gt, node.div(both, all), threshold);
-  Value isReal = node.compare(CompareKind::gt, both, zero);
-  return isMore ? node.create<graph::AndOp>(
-                      node.broadcastTogether({isMore, isReal}))
-                : nullptr;
+/// Gives the borders as many boxes as `scores` has for each class.
+static Value equateBoxes(Node &node, Value borders, Value &scores) {
+  Value one = node.slice(borders, 1, 0, 1);
+  node.equate(one, scores);
+  if (!one || !scores)
+    return nullptr;
+  graph::Extents extents = node.extents(one);
+  extents[1] = node.getSizes().constant(4);
+  return node.reshape(borders, extents);
 }
 
 static Value scalarInput(Node &node, int64_t i, Value otherwise) {
   return node.hasInput(i) ? node.reshape(node.input(i), {}) : otherwise;
 }
 
-/// In each iteration the best of the boxes that are left is chosen, for each
-/// batch and class at once, and those that overlap it are dropped. Returns
-/// [iteration, batch, class]: the boxes, and whether any was left.
-static SmallVector<Value> chooseBoxes(Node &node, const Boxes &boxes,
-                                      Value scores, Value isLeft) {
-  graph::Extents extents = node.extents(scores);
+/// As graph.choose_boxes: [batch, class, place].
+static Value chooseBoxes(Node &node, Value borders, Value scores) {
+  graph::Extents places = node.extents(scores);
   Type i64 = IntegerType::get(node.getContext(), 64);
+  Value candidates =
+      node.hasInput(4)
+          ? node.compare(CompareKind::gt, scores, scalarInput(node, 4, nullptr))
+          : node.broadcast(
+                node.constant(1, IntegerType::get(node.getContext(), 1)),
+                places);
+  Value limit = scalarInput(node, 2, index(node, 0));
+  if (auto known = node.knownNumber(limit))
+    if (*known < node.getSizes().getRange(places[2]).max)
+      places[2] =
+          node.getSizes().constant(std::max<int64_t>(int64_t(*known), 0));
   Value threshold = scalarInput(node, 3, node.constantLike(0, scores));
-  Value most = scalarInput(node, 2, index(node, 0));
-  Value total = node.size(extents[2]);
-  LoopLength length;
-  length.trips = node.max(node.min(most, total), index(node, 0));
-  length.known = extents[2];
-  length.condition = node.constant(1, IntegerType::get(node.getContext(), 1));
-  length.names = {"", node.getResultName() + ".iterations"};
-  Value batch = node.iota({extents[0], extents[1]}, 0, i64);
-  Value lowest = node.constantLike(-INFINITY, scores);
-  auto kind = graph::ReduceKindAttr::get(node.getContext(), ReduceKind::max);
-  return node.loop(
-      length, isLeft, [&](Value, ValueRange carried) -> SmallVector<Value> {
-        Value left = node.select(carried[0], scores, lowest);
-        Value best = node.create<graph::ArgReduceOp>(
-            left, {node.attr("kind", kind), node.attr("axis", int64_t(2))});
-        Value any = node.reduce(ReduceKind::max, node.cast(carried[0], i64),
-                                {2}, /*keepAxes=*/false);
-        Value isAny = node.compare(CompareKind::ne, any, index(node, 0));
-        Value place = node.add(node.mul(batch, total), best);
-        Boxes own = boxes.map([&](Value part) {
-          return node.unsqueeze(node.gather(flatten(node, part), place, 0),
-                                {2});
-        });
-        Value isSame = node.compare(CompareKind::eq, node.iota(extents, 2, i64),
-                                    node.unsqueeze(best, {2}));
-        Value isGone = overlaps(node, own, boxes, threshold);
-        isGone = isGone ? node.create<graph::OrOp>(
-                              node.broadcastTogether({isGone, isSame}))
-                        : isGone;
-        Value next = isGone
-                         ? node.create<graph::AndOp>(
-                               {carried[0], node.create<graph::NotOp>(isGone)})
-                         : isGone;
-        Value more = node.reduce(ReduceKind::max, node.cast(next, i64),
-                                 {0, 1, 2}, /*keepAxes=*/false);
-        return {node.compare(CompareKind::ne, more, index(node, 0)), next, best,
-                isAny};
-      });
+  return node.create<graph::ChooseBoxesOp>(
+      {borders, scores, candidates, limit, threshold}, {},
+      graph::makeTensorType(places, i64));
 }
 
 static void importNonMaxSuppression(Node &node) {
@@ -381,34 +308,25 @@ static void importNonMaxSuppression(Node &node) {
       graph::getConstant(graph::getExtent(x, 2)) != 4)
     return (void)node.fail("boxes [batch, box, 4] and scores [batch, class, "
                            "box] are expected");
-  Boxes boxes =
-      readBoxes(node, x, scores, node.intAttr("center_point_box", 0) != 0);
-  if (!boxes.area || !scores)
+  bool isCentered = node.intAttr("center_point_box", 0) != 0;
+  Value borders = equateBoxes(node, readBorders(node, x, isCentered), scores);
+  Value chosen = borders ? chooseBoxes(node, borders, scores) : nullptr;
+  if (!chosen)
     return;
-  graph::Extents extents = node.extents(scores);
-  Value isLeft =
-      node.hasInput(4)
-          ? node.compare(CompareKind::gt, scores, scalarInput(node, 4, nullptr))
-          : node.broadcast(
-                node.constant(1, IntegerType::get(node.getContext(), 1)),
-                extents);
-  SmallVector<Value> chosen = chooseBoxes(node, boxes, scores, isLeft);
-  if (chosen.size() != 3)
-    return;
-  // Ordered by batch, class and iteration.
-  Value best = flatten(node, node.transpose(chosen[1], {1, 2, 0}));
-  Value isAny = toVector(node, node.transpose(chosen[2], {1, 2, 0}));
-  Chosen rows = findTrue(node, isAny, node.getResultName());
+  Value flat = toVector(node, chosen);
+  Chosen rows =
+      findTrue(node, node.compare(CompareKind::ge, flat, index(node, 0)),
+               node.getResultName());
   if (!rows.positions)
     return;
-  Value iterations =
-      node.max(node.size(graph::getExtent(chosen[1], 0)), index(node, 1));
-  Value pair = node.div(rows.positions, iterations);
+  graph::Extents extents = node.extents(chosen);
+  Value places = node.max(node.size(extents[2]), index(node, 1));
+  Value pair = node.div(rows.positions, places);
   Value classes = node.max(node.size(extents[1]), index(node, 1));
   Value batch = node.div(pair, classes);
   SmallVector<Value> columns;
   for (Value column : {batch, node.sub(pair, node.mul(batch, classes)),
-                       node.gather(best, rows.positions, 0)})
+                       node.gather(flatten(node, chosen), rows.positions, 0)})
     columns.push_back(node.unsqueeze(column, {1}));
   node.setResult(0, node.concat(columns, 1));
 }

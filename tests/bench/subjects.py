@@ -4,7 +4,7 @@ import fnmatch
 import os
 import sys
 
-from bench import recurrent
+from bench import compaction, recurrent
 from harness import Failure, first_line, run_tool
 from models import cases, exports, wheels
 from models.run import compile_flags
@@ -16,7 +16,8 @@ def select_subjects(patterns):
     if not patterns:
         return whole_models()
     known = whole_models()
-    known.update((name, (recurrent, case)) for name, case in recurrent.models().items())
+    for maker in (recurrent, compaction):
+        known.update((name, (maker, case)) for name, case in maker.models().items())
     known.update(
         (name, (exports, case))
         for name, case in exports.models().items()

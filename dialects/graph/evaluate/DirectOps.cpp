@@ -381,6 +381,68 @@ void evaluate(TopKOp op, const HostTensor &x, HostTensor &resultValues,
   });
 }
 
+void evaluate(FindOp op, const HostTensor &x, HostTensor &result) {
+  size_t found = 0;
+  for (auto [i, element] : llvm::enumerate(x.elements))
+    if (element.i != 0 && found < result.elements.size())
+      result.elements[found++] = {.i = int64_t(i)};
+  for (; found < result.elements.size(); ++found)
+    result.elements[found] = {.i = 0};
+}
+
+/// Whether boxes a and b of a batch overlap by more than `threshold`.
+static bool overlap(const HostTensor &borders, int64_t batch, int64_t a,
+                    int64_t b, float threshold) {
+  auto get = [&](int64_t border, int64_t box) {
+    return float(borders.elements[borders.offset({batch, border, box})].f);
+  };
+  auto area = [&](int64_t box) {
+    return (get(2, box) - get(0, box)) * (get(3, box) - get(1, box));
+  };
+  auto least = [](float x, float y) { return x < y ? x : y; };
+  auto most = [](float x, float y) { return x > y ? x : y; };
+  float both = 1;
+  for (int64_t axis : {0, 1})
+    both *= most(least(get(2 + axis, a), get(2 + axis, b)) -
+                     most(get(axis, a), get(axis, b)),
+                 0.0f);
+  return both > 0 && both / (area(a) + area(b) - both) > threshold;
+}
+
+void evaluate(ChooseBoxesOp op, ArrayRef<const HostTensor *> operands,
+              HostTensor &result) {
+  const HostTensor &borders = *operands[0], &scores = *operands[1],
+                   &candidates = *operands[2];
+  int64_t places = std::min(operands[3]->elements[0].i, result.extent(2));
+  float threshold = operands[4]->elements[0].f;
+  for (Scalar &element : result.elements)
+    element = {.i = -1};
+  for (int64_t batch = 0; batch < scores.extent(0); ++batch)
+    for (int64_t group = 0; group < scores.extent(1); ++group) {
+      SmallVector<int64_t> order, chosen;
+      for (int64_t i = 0; i < scores.extent(2); ++i)
+        if (candidates.elements[candidates.offset({batch, group, i})].i != 0)
+          order.push_back(i);
+      llvm::sort(order, [&](int64_t i, int64_t j) {
+        Type type = scores.type.getElementType();
+        Scalar x = scores.elements[scores.offset({batch, group, i})];
+        Scalar y = scores.elements[scores.offset({batch, group, j})];
+        return isLarger(type, x, y) || (i < j && !isLarger(type, y, x));
+      });
+      for (int64_t i : order) {
+        if (int64_t(chosen.size()) >= places)
+          break;
+        if (llvm::any_of(chosen, [&](int64_t other) {
+              return overlap(borders, batch, i, other, threshold);
+            }))
+          continue;
+        result.elements[result.offset({batch, group, int64_t(chosen.size())})]
+            .i = i;
+        chosen.push_back(i);
+      }
+    }
+}
+
 // --- Scatter -----------------------------------------------------------------
 
 static Scalar combine(ScatterKind kind, Type type, Scalar old, Scalar update) {

@@ -24,6 +24,9 @@ void evaluate(graph::ArgReduceOp op, const HostTensor &x, HostTensor &result);
 void evaluate(graph::CumulativeOp op, const HostTensor &x, HostTensor &result);
 void evaluate(graph::TopKOp op, const HostTensor &x, HostTensor &resultValues,
               HostTensor &resultIndices);
+void evaluate(graph::FindOp op, const HostTensor &x, HostTensor &result);
+void evaluate(graph::ChooseBoxesOp op,
+              llvm::ArrayRef<const HostTensor *> operands, HostTensor &result);
 llvm::Error evaluate(graph::ScatterElementsOp op, const HostTensor &x,
                      const HostTensor &indices, const HostTensor &updates,
                      HostTensor &result);

@@ -223,39 +223,43 @@ Expected<Evaluator::Tensors> Evaluator::evaluateDirect(Operation *op) {
   if (Error error = spend(r[0].elements.size(), getWorkPerElement(op, x)))
     return std::move(error);
   using tcc::evaluate;
-  Error error = llvm::TypeSwitch<Operation *, Error>(op)
-                    .Case([&](MatmulOp o) {
-                      evaluate(o, *x[0], *x[1], r[0]);
-                      return Error::success();
-                    })
-                    .Case([&](MatmulSumsOp o) {
-                      evaluate(o, *x[0], *x[1], r[0], r[1]);
-                      return Error::success();
-                    })
-                    .Case([&](ConvOp o) {
-                      evaluate(o, *x[0], *x[1], r[0]);
-                      return Error::success();
-                    })
-                    .Case<PoolOp, ArgReduceOp, CumulativeOp>([&](auto o) {
-                      evaluate(o, *x[0], r[0]);
-                      return Error::success();
-                    })
-                    .Case([&](TopKOp o) {
-                      evaluate(o, *x[0], r[0], r[1]);
-                      return Error::success();
-                    })
-                    .Case<ScatterElementsOp, ScatterNdOp>([&](auto o) {
-                      return evaluate(o, *x[0], *x[1], *x[2], r[0]);
-                    })
-                    // There is one rank.
-                    .Case([&](AllReduceOp) {
-                      for (auto [sum, tensor] : llvm::zip_equal(r, x))
-                        sum = *tensor;
-                      return Error::success();
-                    })
-                    .Default([&](Operation *) {
-                      return llvm::createStringError("cannot be evaluated");
-                    });
+  Error error =
+      llvm::TypeSwitch<Operation *, Error>(op)
+          .Case([&](MatmulOp o) {
+            evaluate(o, *x[0], *x[1], r[0]);
+            return Error::success();
+          })
+          .Case([&](MatmulSumsOp o) {
+            evaluate(o, *x[0], *x[1], r[0], r[1]);
+            return Error::success();
+          })
+          .Case([&](ConvOp o) {
+            evaluate(o, *x[0], *x[1], r[0]);
+            return Error::success();
+          })
+          .Case<PoolOp, ArgReduceOp, CumulativeOp, FindOp>([&](auto o) {
+            evaluate(o, *x[0], r[0]);
+            return Error::success();
+          })
+          .Case([&](TopKOp o) {
+            evaluate(o, *x[0], r[0], r[1]);
+            return Error::success();
+          })
+          .Case([&](ChooseBoxesOp o) {
+            evaluate(o, x, r[0]);
+            return Error::success();
+          })
+          .Case<ScatterElementsOp, ScatterNdOp>(
+              [&](auto o) { return evaluate(o, *x[0], *x[1], *x[2], r[0]); })
+          // There is one rank.
+          .Case([&](AllReduceOp) {
+            for (auto [sum, tensor] : llvm::zip_equal(r, x))
+              sum = *tensor;
+            return Error::success();
+          })
+          .Default([&](Operation *) {
+            return llvm::createStringError("cannot be evaluated");
+          });
   if (error)
     return std::move(error);
   return r;

@@ -153,8 +153,12 @@ def KernelOpInterface : OpInterface<"KernelOpInterface"> {
     An op that decides the loop structure of the kernel it is fused into. Ops
     without this interface are pointwise or element ops and go anywhere.
   }];
-  let methods = [InterfaceMethod<"", "::tcc::graph::KernelKind",
-                                 "getKernelKind">];
+  let methods = [
+    InterfaceMethod<"", "::tcc::graph::KernelKind", "getKernelKind">,
+    InterfaceMethod<
+      "True if a kernel of irregular kind reads each element of the operand "
+      "once: what is cheap may be computed there.",
+      "bool", "readsOnce", (ins "unsigned":$operand), "", [{ return false; }]>];
 }
 
 def PermutableOpInterface : OpInterface<"PermutableOpInterface"> {

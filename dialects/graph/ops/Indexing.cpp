@@ -421,6 +421,55 @@ Extents TopKOp::getNonNegativeSizes() {
   return {getExtent(getX(), getAxis()) - int64_t(getK())};
 }
 
+// --- find
+
+LogicalResult FindOp::verify() {
+  auto isVector = [](Value value, unsigned width) {
+    auto type = ::getType(value);
+    return type.getRank() == 1 && type.getElementType().isInteger(width);
+  };
+  if (isVector(getX(), 1) && isVector(getPositions(), 64))
+    return success();
+  return emitOpError("expected vectors of i1 and i64, found ")
+         << getX().getType() << " and " << getPositions().getType();
+}
+
+KernelKind FindOp::getKernelKind() { return KernelKind::irregular; }
+bool FindOp::readsOnce(unsigned) { return true; }
+
+// --- choose_boxes
+
+LogicalResult ChooseBoxesOp::verify() {
+  Extents borders = getExtents(getBorders()), scores = getExtents(getScores());
+  Extents boxes = getExtents(getBoxes());
+  if (borders.size() != 3 || scores.size() != 3 || boxes.size() != 3 ||
+      getExtents(getCandidates()) != scores || getConstant(borders[1]) != 4 ||
+      borders[0] != scores[0] || borders[2] != scores[2] ||
+      boxes[0] != scores[0] || boxes[1] != scores[1])
+    return emitOpError("expected [batch, 4, box] and [batch, class, box], "
+                       "found ")
+           << getBorders().getType() << " and " << getScores().getType();
+  auto isOf = [](Value value, auto check) {
+    return check(getElementTypeOrSelf(value));
+  };
+  auto isF32 = [](Type type) { return type.isF32(); };
+  auto isI64 = [](Type type) { return type.isInteger(64); };
+  if (!isOf(getBorders(), isF32) || !isOf(getScores(), isF32) ||
+      !isOf(getThreshold(), isF32) || !isOf(getLimit(), isI64) ||
+      !isOf(getBoxes(), isI64) ||
+      !getElementTypeOrSelf(getCandidates()).isInteger(1))
+    return emitOpError("has an operand of another element type");
+  if (::getType(getLimit()).getRank() != 0 ||
+      ::getType(getThreshold()).getRank() != 0)
+    return emitOpError("expected a scalar limit and threshold");
+  return success();
+}
+
+KernelKind ChooseBoxesOp::getKernelKind() { return KernelKind::irregular; }
+bool ChooseBoxesOp::readsOnce(unsigned operand) {
+  return operand == 1 || operand == 2;
+}
+
 #define GET_OP_CLASSES
 #include "dialects/graph/Indexing.cpp.inc"
 

@@ -94,4 +94,48 @@ def Graph_TopKOp : Graph_Op<"top_k", [Pure, InferTypeOpAdaptor,
     "operands attr-dict `:` functional-type(operands, results)";
 }
 
+def Graph_FindOp : Graph_Op<"find", [Pure,
+    DeclareOpInterfaceMethods<KernelOpInterface, ["readsOnce"]>]> {
+  let summary = "the positions (i64) of the true elements of a vector";
+  let description = [{
+    In order, as many as the result's type says; where x has fewer, 0 follows.
+
+    Example: `%p = graph.find %x : (tensor<9xi1>) -> tensor<4xi64>`
+  }];
+  let arguments = (ins AnyRankedTensor:$x);
+  let results = (outs AnyRankedTensor:$positions);
+  let assemblyFormat =
+    "operands attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+}
+
+def Graph_ChooseBoxesOp : Graph_Op<"choose_boxes", [Pure,
+    DeclareOpInterfaceMethods<KernelOpInterface, ["readsOnce"]>]> {
+  let summary = "non-maximum suppression";
+  let description = [{
+    Of each batch and class the candidates in the order of their scores, the
+    largest first and of equal ones the first box, but for those that overlap
+    one before; `limit` of them at most. Boxes overlap if the area that both
+    cover is above 0 and above `threshold` times what either covers.
+
+    `borders` are [batch, 4, box]: the low borders along two axes, then the high
+    ones. `scores` and `candidates` are [batch, class, box], `limit` and
+    `threshold` scalars; all but candidates, which are i1, and limit, of i64,
+    are f32. The result are numbers of boxes (i64), [batch, class, place], -1
+    where there are no more.
+  }];
+  let arguments = (ins AnyRankedTensor:$borders, AnyRankedTensor:$scores,
+                       AnyRankedTensor:$candidates, AnyRankedTensor:$limit,
+                       AnyRankedTensor:$threshold);
+  let results = (outs AnyRankedTensor:$boxes);
+  let assemblyFormat =
+    "operands attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The most boxes that there are, and that can be chosen.
+    ::mlir::AffineExpr getBoxCount() { return getExtent(getScores(), 2); }
+    ::mlir::AffineExpr getPlaceCount() { return getExtent(getBoxes(), 2); }
+  }];
+}
+
 #endif // TCC_GRAPH_INDEXING

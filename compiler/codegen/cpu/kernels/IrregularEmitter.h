@@ -23,6 +23,14 @@ mlir::FailureOr<TaskPlan> planTopK(graph::TopKOp op,
                                    llvm::ArrayRef<graph::SymbolAttr> symbols);
 void emitTopK(mlir::OpBuilder &b, KernelFrame &frame, graph::TopKOp op);
 
+TaskPlan planChooseBoxes(graph::ChooseBoxesOp op,
+                         llvm::ArrayRef<graph::SymbolAttr> symbols);
+void emitChooseBoxes(mlir::OpBuilder &b, KernelFrame &frame,
+                     graph::ChooseBoxesOp op);
+
+TaskPlan planFind(graph::FindOp op);
+void emitFind(mlir::OpBuilder &b, KernelFrame &frame, graph::FindOp op);
+
 } // namespace tcc::cpu
 
 #endif // TCC_COMPILER_CODEGEN_CPU_KERNELS_IRREGULAREMITTER_H

@@ -1,4 +1,5 @@
-//===- IrregularKernel.cpp - Scatter and top-k ----------------------------===//
+//===- IrregularKernel.cpp - Scatter, choice of elements and boxes
+//----------===//
 
 #include "compiler/codegen/cpu/kernels/IrregularEmitter.h"
 
@@ -26,6 +27,10 @@ FailureOr<TaskPlan> planIrregularKernel(FusedOp region,
   Operation *anchor = getAnchor(region);
   if (auto op = dyn_cast_if_present<TopKOp>(anchor))
     return planTopK(op, symbols);
+  if (auto op = dyn_cast_if_present<ChooseBoxesOp>(anchor))
+    return planChooseBoxes(op, symbols);
+  if (auto op = dyn_cast_if_present<FindOp>(anchor))
+    return planFind(op);
   if (auto op = dyn_cast_if_present<ScatterOpInterface>(anchor))
     return planScatter(region, op, symbols);
   return region.emitOpError("has no op that an irregular kernel is made for");
@@ -35,6 +40,10 @@ LogicalResult emitIrregularKernel(OpBuilder &b, KernelFrame &frame) {
   Operation *anchor = getAnchor(frame.region);
   if (auto op = dyn_cast<TopKOp>(anchor))
     emitTopK(b, frame, op);
+  else if (auto op = dyn_cast<ChooseBoxesOp>(anchor))
+    emitChooseBoxes(b, frame, op);
+  else if (auto op = dyn_cast<FindOp>(anchor))
+    emitFind(b, frame, op);
   else
     emitScatter(b, frame, cast<ScatterOpInterface>(anchor));
   return success();

@@ -1,11 +1,13 @@
 //===- TopK.cpp - The best elements of each row, sorted -------------------===//
 //
-// The best so far stay sorted in the worker's scratch; a better element moves
-// those after it by one. Rows of that size fit into the first-level cache.
+// The best so far lie in the worker's scratch. Few stay sorted: a better
+// element moves those after it by one. Many are a list of what is better than
+// the last one of them was; where it is full, it is sorted and cut.
 //
 //===----------------------------------------------------------------------===//
 
 #include "compiler/codegen/cpu/kernels/IrregularEmitter.h"
+#include "compiler/codegen/cpu/kernels/RadixSort.h"
 #include "dialects/graph/ops/Scalar.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -30,11 +32,46 @@ static int64_t getRowCountPerTask(TopKOp op, ArrayRef<SymbolAttr> symbols) {
 /// Where the indices lie in the scratch, after the values.
 static int64_t getIndexOffset(TopKOp op) { return int64_t(op.getK()) * 8; }
 
+namespace {
+
+/// The list of elements of a row that may be among the best.
+struct ListPlan {
+  int64_t capacity = 0; ///< 0: the best stay sorted
+  bool holdsRow;        ///< the whole one
+  Type key, index;
+
+  ListPlan(TopKOp op, ArrayRef<SymbolAttr> symbols);
+};
+
+} // namespace
+
+ListPlan::ListPlan(TopKOp op, ArrayRef<SymbolAttr> symbols) {
+  // More take longer to insert than to sort.
+  constexpr int64_t kInserted = 64, kLeast = 1024;
+  int64_t k = op.getK();
+  if (k <= kInserted)
+    return;
+  int64_t extent = getMaxCount(getExtent(op.getX(), op.getAxis()), symbols);
+  capacity = std::min(extent, k + std::max(k, kLeast));
+  holdsRow = capacity == extent;
+  auto getInteger = [&](bool isWide) {
+    return IntegerType::get(op.getContext(), isWide ? 64 : 32);
+  };
+  key =
+      getInteger(getElementTypeOrSelf(op.getX()).getIntOrFloatBitWidth() > 32);
+  index = getInteger(extent > std::numeric_limits<int32_t>::max());
+}
+
 FailureOr<TaskPlan> planTopK(TopKOp op, ArrayRef<SymbolAttr> symbols) {
   AffineExpr rows = getNumElements(getRows(op), op.getContext());
+  ListPlan list(op, symbols);
   return TaskPlan{rows.ceilDiv(getRowCountPerTask(op, symbols)),
-                  2 * getIndexOffset(op)};
+                  list.capacity == 0 ? 2 * getIndexOffset(op)
+                                     : RadixSort::getBytes(list.key, list.index,
+                                                           list.capacity)};
 }
+
+// --- Few ---------------------------------------------------------------------
 
 namespace {
 
@@ -148,10 +185,127 @@ void TopKEmitter::emitResults(OpBuilder &b, ValueRange row) {
            });
 }
 
+// --- Many --------------------------------------------------------------------
+
+namespace {
+
+class ListEmitter {
+public:
+  ListEmitter(KernelBuilder &b, KernelFrame &frame, TopKOp op, ListPlan plan)
+      : b(b), frame(frame), op(op), plan(plan),
+        list(b, frame.scratch, plan.key, plan.index, plan.capacity) {}
+  void emitRow(ValueRange row);
+
+private:
+  Value makeKey(Value x);
+  SmallVector<Value> add(Value x, Value index, ValueRange carried);
+  SmallVector<Value> cut(ValueRange carried);
+  Value load(ValueRange row, Value i) {
+    SmallVector<Value> at(row);
+    at.insert(at.begin() + op.getAxis(), i);
+    return frame.elements.element(b, frame.loc, op.getX(), at);
+  }
+  void store(ValueRange row, Value place, Value index);
+  Value integer(Type type, int64_t value) {
+    return b.create<arith::ConstantOp>(b.getIntegerAttr(type, value));
+  }
+
+  KernelBuilder &b;
+  KernelFrame &frame;
+  TopKOp op;
+  ListPlan plan;
+  RadixSort list;
+};
+
+} // namespace
+
+/// Smaller for what comes earlier. NaN counts as the largest, and the zeros as
+/// equal.
+Value ListEmitter::makeKey(Value x) {
+  Value low = integer(plan.key, 1);
+  unsigned width = plan.key.getIntOrFloatBitWidth();
+  Value sign = b.create<arith::ShLIOp>(low, integer(plan.key, width - 1));
+  Value ones = integer(plan.key, -1), bits;
+  if (isa<FloatType>(x.getType())) {
+    Value isNan = b.create<arith::CmpFOp>(arith::CmpFPredicate::UNO, x, x);
+    x = b.create<arith::AddFOp>(x, b.zero(x.getType()));
+    bits = b.create<arith::BitcastOp>(plan.key, x);
+    Value isNegative = b.create<arith::CmpIOp>(arith::CmpIPredicate::slt, bits,
+                                               integer(plan.key, 0));
+    Value flipped = b.create<arith::SelectOp>(isNegative, ones, sign);
+    bits = b.create<arith::SelectOp>(isNan, ones,
+                                     b.create<arith::XOrIOp>(bits, flipped));
+  } else {
+    bool isUnsigned = isUnsignedElement(op.getX());
+    bits = b.widen(x, plan.key, isUnsigned);
+    if (!isUnsigned)
+      bits = b.create<arith::XOrIOp>(bits, sign);
+  }
+  return op.getSmallest() ? bits : b.create<arith::XOrIOp>(bits, ones);
+}
+
+/// Takes what is before the limit, or anything while there is none. Carried:
+/// how many the list has, where it lies, whether there is a limit, and that.
+SmallVector<Value> ListEmitter::add(Value x, Value index, ValueRange carried) {
+  Value key = makeKey(x), place = b.add(carried[1], carried[0]);
+  b.store(key, list.keys, place);
+  b.store(b.create<arith::IndexCastOp>(plan.index, index), list.indices, place);
+  Value isBefore =
+      b.create<arith::CmpIOp>(arith::CmpIPredicate::ult, key, carried[3]);
+  Value isWanted = b.create<arith::OrIOp>(isBefore, carried[2]);
+  Value one = b.create<arith::IndexCastUIOp>(b.getIndexType(), isWanted);
+  SmallVector<Value> next(carried);
+  next[0] = b.add(carried[0], one);
+  return next;
+}
+
+/// Keeps the best of a full list.
+SmallVector<Value> ListEmitter::cut(ValueRange carried) {
+  Value from = list.sort(carried[1], carried[0]);
+  Value k = b.index(int64_t(op.getK()));
+  Value last = b.load(list.keys, b.add(from, b.sub(k, b.index(1))));
+  return {k, from, b.create<arith::ConstantIntOp>(0, 1), last};
+}
+
+void ListEmitter::store(ValueRange row, Value place, Value index) {
+  Value position = b.create<arith::IndexCastUIOp>(b.getIndexType(), index);
+  SmallVector<Value> at(row);
+  at.insert(at.begin() + op.getAxis(), place);
+  frame.elements.define(op.getValues(), at, load(row, position));
+  frame.elements.define(op.getIndices(), at,
+                        b.create<arith::IndexCastOp>(b.getI64Type(), position));
+  for (auto [yielded, buffer] :
+       llvm::zip_equal(frame.getYields(), frame.results))
+    frame.elements.storeElement(b, frame.loc, yielded, at, buffer);
+}
+
+void ListEmitter::emitRow(ValueRange row) {
+  Value extent = frame.size(b, getExtent(op.getX(), op.getAxis()));
+  Value isOpen = b.create<arith::ConstantIntOp>(1, 1);
+  SmallVector<Value> start = {b.index(0), b.index(0), isOpen,
+                              integer(plan.key, 0)};
+  auto carried =
+      b.loop(b.index(0), extent, start, [&](Value i, ValueRange carried) {
+        if (plan.holdsRow) // nothing is left out
+          return add(load(row, i), i,
+                     {carried[0], carried[1], isOpen, start[3]});
+        SmallVector<Value> next = add(load(row, i), i, carried);
+        Value isFull = b.equal(next[0], b.index(plan.capacity));
+        return b.choose(
+            isFull, ValueRange(next).getTypes(), [&] { return cut(next); },
+            [&] { return next; });
+      });
+  Value from = list.sort(carried[1], carried[0]);
+  b.loop(b.index(int64_t(op.getK())), [&](Value place) {
+    store(row, place, b.load(list.indices, b.add(from, place)));
+  });
+}
+
 void emitTopK(OpBuilder &b, KernelFrame &frame, TopKOp op) {
   Location loc = frame.loc;
   if (op.getK() == 0)
     return;
+  ListPlan list(op, frame.symbols);
   TopKEmitter emitter(b, frame, op);
   Extents extents = getRows(op);
   int64_t rowsPerTask = getRowCountPerTask(op, frame.symbols);
@@ -168,7 +322,10 @@ void emitTopK(OpBuilder &b, KernelFrame &frame, TopKOp op) {
                  sizes.push_back(frame.elements.size(b, loc, extent));
                SmallVector<Value> row =
                    emitDelinearize(b, loc, position, sizes);
-               emitter.emitRow(b, row);
+               if (list.capacity == 0)
+                 return emitter.emitRow(b, row);
+               KernelBuilder inner(loc, b);
+               ListEmitter(inner, frame, op, list).emitRow(row);
              });
            });
 }

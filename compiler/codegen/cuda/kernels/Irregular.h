@@ -14,6 +14,15 @@ void emitScatter(KernelBuilder &b, DeviceFrame &frame,
 LaunchPlan planTopK(graph::TopKOp op);
 void emitTopK(KernelBuilder &b, DeviceFrame &frame, graph::TopKOp op);
 
+mlir::FailureOr<LaunchPlan>
+planChooseBoxes(graph::ChooseBoxesOp op,
+                llvm::ArrayRef<graph::SymbolAttr> symbols);
+void emitChooseBoxes(KernelBuilder &b, DeviceFrame &frame,
+                     graph::ChooseBoxesOp op);
+
+LaunchPlan planFind(graph::FindOp op);
+void emitFind(KernelBuilder &b, DeviceFrame &frame, graph::FindOp op);
+
 } // namespace tcc::cuda
 
 #endif // TCC_COMPILER_CODEGEN_CUDA_KERNELS_IRREGULAR_H

@@ -414,8 +414,9 @@ void Analyzer::readAttentionOperands(AttentionOpInterface op) {
   }
 }
 
-/// The operands of a contraction may be computed while they are packed, and a
-/// scan's element by element. Those of other anchors are read where they lie.
+/// The operands of a contraction may be computed while they are packed, a
+/// scan's element by element, and what an irregular kernel reads once there.
+/// Those of other anchors are read where they lie.
 StringRef Analyzer::readAnchorOperands(unsigned member) {
   Operation *op = members[member];
   if (region.access[member] != kElementwise)
@@ -429,6 +430,8 @@ StringRef Analyzer::readAnchorOperands(unsigned member) {
     if (region.kind == KernelKind::contraction ||
         region.kind == KernelKind::scan)
       reads = getPackedReads(op, i, model);
+    else if (cast<KernelOpInterface>(op).readsOnce(i))
+      reads = atMost(1);
     if (!reads && find(getSource(operand)) >= 0)
       return "the operand is read where it lies";
     Count elements = getCount(operand.getType());

@@ -30,6 +30,21 @@ func.func @irregular(%x: tensor<8x64xf32>) -> tensor<8x3xi64> {
 
 // -----
 
+// What an irregular kernel reads once may be computed there.
+// CHECK-LABEL: func @find
+// CHECK:         graph.fused <irregular> (%arg0)
+// CHECK:           graph.compare
+// CHECK:           graph.find
+// CHECK-NOT:     = graph.fused
+func.func @find(%x: tensor<64xf32>) -> tensor<9xi64> {
+  %n = graph.neg %x : (tensor<64xf32>) -> tensor<64xf32>
+  %m = graph.compare <gt> %x, %n : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xi1>
+  %p = graph.find %m : (tensor<64xi1>) -> tensor<9xi64>
+  return %p : tensor<9xi64>
+}
+
+// -----
+
 // A window takes what follows, but reads its operand where it lies.
 // CHECK-LABEL: func @window
 // CHECK:         graph.fused <pointwise>

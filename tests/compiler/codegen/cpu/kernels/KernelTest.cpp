@@ -360,6 +360,54 @@ TEST_F(KernelTest, topKIsSorted) {
       })"));
 }
 
+/// The best 70 of rows are a list that is cut; of 90 none is left out.
+TEST_F(KernelTest, topKOfManyIsSorted) {
+  for (std::string type : {"f32", "f16", "f64", "i64", "ui8", "i1"})
+    for (std::string extent : {"3000", "90"})
+      for (std::string flags : {"", ", smallest"})
+        check(KernelKind::irregular,
+              define({{"x", "3x" + extent + "x2x" + type},
+                      {"v", "3x70x2x" + type},
+                      {"i", "3x70x2xi64"}},
+                     R"(
+      func.func @f(%x: !x) -> (!v, !i) {
+        %0:2 = graph.top_k %x {k = 70 : i64, axis = 1 : i64)" +
+                         flags + R"(}
+          : (!x) -> (!v, !i)
+        return %0#0, %0#1 : !v, !i
+      })"));
+}
+
+/// About half of the elements are true: some results have no room for all.
+TEST_F(KernelTest, findStopsWhereTheResultEnds) {
+  for (std::string count : {"0", "5", "90"})
+    check(KernelKind::irregular,
+          define({{"x", "100xf32"}, {"p", count + "xi64"}}, R"(
+      func.func @f(%x: !x) -> !p {
+        %0 = graph.neg %x : (!x) -> !x
+        %1 = graph.compare <gt> %x, %0 : (!x, !x) -> tensor<100xi1>
+        %2 = graph.find %1 : (tensor<100xi1>) -> !p
+        return %2 : !p
+      })"));
+}
+
+TEST_F(KernelTest, chosenBoxesDoNotOverlap) {
+  for (std::string limit : {"-1", "3", "100"})
+    for (std::string places : {"1", "40"})
+      check(KernelKind::irregular, define({{"b", "2x4x120xf32"},
+                                           {"s", "2x3x120xf32"},
+                                           {"c", "2x3x120xi1"},
+                                           {"r", "2x3x" + places + "xi64"}},
+                                          R"(
+      func.func @f(%b: !b, %s: !s, %c: !c) -> !r {
+        %n = graph.constant dense<)" + limit + R"(> : tensor<i64>
+        %t = graph.constant dense<0.2> : tensor<f32>
+        %0 = graph.choose_boxes %b, %s, %c, %n, %t
+          : (!b, !s, !c, tensor<i64>, tensor<f32>) -> !r
+        return %0 : !r
+      })"));
+}
+
 TEST_F(KernelTest, resultMayLieInTheInputThatIsReadInPlace) {
   parse(KernelKind::pointwise, define({{"x", "100xf32"}}, R"(
     func.func @f(%x: !x, %y: !x) -> !x {
