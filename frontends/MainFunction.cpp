@@ -91,12 +91,13 @@ void MainFunction::setStates(ArrayRef<StatePair> states, Problems &problems) {
     function->setAttr("graph.states", builder.getArrayAttr(pairs));
 }
 
-OwningOpRef<ModuleOp> MainFunction::take(const Sizes &sizes,
-                                         Problems &problems) {
+OwningOpRef<ModuleOp> MainFunction::take(const Sizes &sizes, Problems &problems,
+                                         std::vector<std::string> &notes) {
   for (const std::string &name : sizes.getUnusedBounds())
     problems.add(ProblemClass::usage,
                  "--bound " + name +
                      ": no size that a run computes is named so");
+  llvm::append_range(notes, sizes.describeBounds());
   setIndexRanges(function);
   graph::setSymbols(*module, sizes.getSymbols());
   return std::move(module);

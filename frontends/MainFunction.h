@@ -24,9 +24,10 @@ public:
                   llvm::ArrayRef<mlir::Value> values);
   /// Joins outputs and inputs.
   void setStates(llvm::ArrayRef<StatePair> states, Problems &problems);
-  /// The finished module; reports bounds of sizes that there are not.
-  mlir::OwningOpRef<mlir::ModuleOp> take(const Sizes &sizes,
-                                         Problems &problems);
+  /// The finished module; reports bounds of sizes that there are not, and notes
+  /// those of sizes that a run computes.
+  mlir::OwningOpRef<mlir::ModuleOp> take(const Sizes &sizes, Problems &problems,
+                                         std::vector<std::string> &notes);
 
 private:
   std::optional<int64_t> find(llvm::ArrayRef<std::string> names,

@@ -48,6 +48,26 @@ std::optional<int64_t> Sizes::findBound(llvm::StringRef name) {
   return std::nullopt;
 }
 
+std::vector<std::string> Sizes::describeBounds() const {
+  std::vector<std::string> all;
+  for (graph::SymbolAttr symbol : symbols) {
+    if (!symbol.getIsComputed() || symbol.getMin() == symbol.getMax())
+      continue;
+    llvm::StringRef name = symbol.getName().getValue();
+    std::string text = "a run computes size '" + name.str() + "': at most " +
+                       std::to_string(symbol.getMax());
+    if (graph::LimitAttr limit = symbol.getLimit())
+      text += ", with the other axes " + std::to_string(limit.getMax());
+    // A number behind # tells symbols of one name apart.
+    std::string own = name.split('#').first.str();
+    bool isGiven = llvm::any_of(
+        bounds, [&](const SizeBound &bound) { return bound.name == own; });
+    all.push_back(text + (isGiven ? ", as --bound says"
+                                  : "; --bound " + own + "=N changes that"));
+  }
+  return all;
+}
+
 std::vector<std::string> Sizes::getUnusedBounds() const {
   std::vector<std::string> unused;
   for (const SizeBound &bound : bounds)

@@ -50,6 +50,8 @@ public:
   void limitProduct(llvm::ArrayRef<mlir::AffineExpr> computed, int64_t max);
   /// What is given as the bound of size `name`, if anything is.
   std::optional<int64_t> findBound(llvm::StringRef name);
+  /// A sentence for each computed size that may differ: its bound.
+  std::vector<std::string> describeBounds() const;
   /// Sizes with a bound that nothing asked for.
   std::vector<std::string> getUnusedBounds() const;
   llvm::ArrayRef<tcc::graph::SymbolAttr> getSymbols() const { return symbols; }

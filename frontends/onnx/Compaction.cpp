@@ -266,7 +266,7 @@ static Value readBorders(Node &node, Value boxes, bool isCentered) {
 
 /// Gives the borders as many boxes as `scores` has for each class.
 static Value equateBoxes(Node &node, Value borders, Value &scores) {
-  Value one = node.slice(borders, 1, 0, 1);
+  Value one = borders ? node.slice(borders, 1, 0, 1) : nullptr;
   node.equate(one, scores);
   if (!one || !scores)
     return nullptr;

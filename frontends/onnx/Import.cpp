@@ -195,7 +195,7 @@ FailureOr<Model> ModelImporter::run() {
   if (!problems.empty())
     return failure();
   main->setStates(options.states, problems);
-  model.module = main->take(sizes, problems);
+  model.module = main->take(sizes, problems, model.notes);
   for (const auto &entry : proto->metadata_props())
     model.metadata.push_back({entry.key(), entry.value()});
   if (!problems.empty())

@@ -245,7 +245,7 @@ FailureOr<Model> ProgramImporter::run() {
   main->setStates(options.states, problems);
   if (!problems.empty())
     return failure();
-  model.module = main->take(sizes, problems);
+  model.module = main->take(sizes, problems, model.notes);
   model.addAliases(program.getAliases());
   return std::move(model);
 }

@@ -440,7 +440,7 @@ FailureOr<Model> ScriptImporter::run() {
   }
   if (!problems.empty())
     return failure();
-  model.module = main->take(sizes, problems);
+  model.module = main->take(sizes, problems, model.notes);
   model.addAliases(aliases);
   for (const std::string &name : untyped)
     model.notes.push_back("input '" + name +
