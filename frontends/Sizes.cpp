@@ -57,7 +57,7 @@ std::vector<std::string> Sizes::describeBounds() const {
     std::string text = "a run computes size '" + name.str() + "': at most " +
                        std::to_string(symbol.getMax());
     if (graph::LimitAttr limit = symbol.getLimit())
-      text += ", with the other axes " + std::to_string(limit.getMax());
+      text += ", times the other axes " + std::to_string(limit.getMax());
     // A number behind # tells symbols of one name apart.
     std::string own = name.split('#').first.str();
     bool isGiven = llvm::any_of(

@@ -31,6 +31,9 @@ def models():
     return result
 
 
+# Each gives the op, its inputs, those that are constant, and its outputs' dtypes.
+
+
 def boxes(case, random):
     corners = random.uniform(0, 1000, (1, BOXES, 2))
     ends = corners + random.uniform(10, 100, (1, BOXES, 2))
@@ -43,30 +46,31 @@ def boxes(case, random):
         "overlap": np.array([0.5], np.float32),
         "score": np.array([case["score"]], np.float32),
     }
-    return "NonMaxSuppression", feed, constants, {}
+    return "NonMaxSuppression", feed, constants, {"y": np.int64}
 
 
 def elements(case, random):
     x = random.random_sample(ELEMENTS) * 100 < case["share"]
     if case["dtype"] == "f32":
         x = (x * random.uniform(-1, 1, ELEMENTS)).astype(np.float32)
-    return "NonZero", {"x": x}, {}, {}
+    return "NonZero", {"x": x}, {}, {"y": np.int64}
 
 
 def choice(case, random):
     x = random.standard_normal(ELEMENTS).astype(np.float32)
     mask = random.random_sample(ELEMENTS) * 100 < case["share"]
-    return "Compress", {"x": x, "mask": mask}, {}, {}
+    return "Compress", {"x": x, "mask": mask}, {}, {"y": np.float32}
 
 
 def repeated(case, random):
     x = random.randint(0, case["values"], SORTED).astype(np.float32)
-    return "Unique", {"x": x}, {}, {}
+    return "Unique", {"x": x}, {}, {"y": np.float32}
 
 
 def shuffled(case, random):
     x = random.standard_normal(SORTED).astype(np.float32)
-    return "TopK", {"x": x}, {"k": np.array([case["most"]])}, {"outputs": ["y", "indices"]}
+    outputs = {"y": np.float32, "indices": np.int64}
+    return "TopK", {"x": x}, {"k": np.array([case["most"]])}, outputs
 
 
 MAKERS = {
@@ -81,29 +85,17 @@ MAKERS = {
 def build(name, case):
     """The model and what its inputs are."""
     maker = MAKERS[name.split(".")[0]]
-    kind, feed, constants, options = maker(case, np.random.RandomState(0))
-    outputs = options.get("outputs", ["y"])
-    node = helper.make_node(kind, [*feed, *constants], outputs, kind.lower())
+    kind, feed, constants, outputs = maker(case, np.random.RandomState(0))
 
-    def declare(name, x):
-        dtype = helper.np_dtype_to_tensor_dtype(x.dtype)
-        return helper.make_tensor_value_info(name, dtype, x.shape)
+    def declare(name, dtype, shape):
+        number = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        return helper.make_tensor_value_info(name, number, shape)
 
-    dtypes = {
-        "NonMaxSuppression": [np.int64],
-        "NonZero": [np.int64],
-        "TopK": [np.float32, np.int64],
-    }.get(kind, [np.float32])
     graph = helper.make_graph(
-        [node],
+        [helper.make_node(kind, [*feed, *constants], [*outputs], kind.lower())],
         kind,
-        [declare(name, x) for name, x in feed.items()],
-        [
-            helper.make_tensor_value_info(
-                name, helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), None
-            )
-            for name, dtype in zip(outputs, dtypes)
-        ],
+        [declare(name, x.dtype, x.shape) for name, x in feed.items()],
+        [declare(name, dtype, None) for name, dtype in outputs.items()],
         [numpy_helper.from_array(x, name) for name, x in constants.items()],
     )
     opset = [helper.make_opsetid("", 17)]

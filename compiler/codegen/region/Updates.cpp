@@ -45,11 +45,9 @@ Value emitIsBetter(OpBuilder &b, Location loc, TopKOp op, Value x, Value y) {
   auto compare = [&](arith::CmpFPredicate predicate, Value l, Value r) {
     return e.emit<arith::CmpFOp>(predicate, l, r);
   };
-  Value isLarger = compare(arith::CmpFPredicate::OGT, x, y);
-  Value isOnlyNan =
-      e.emit<arith::AndIOp>(compare(arith::CmpFPredicate::UNO, x, x),
-                            compare(arith::CmpFPredicate::ORD, y, y));
-  return e.emit<arith::OrIOp>(isLarger, isOnlyNan);
+  // Larger, or one of them is NaN, but not y.
+  return e.emit<arith::AndIOp>(compare(arith::CmpFPredicate::UGT, x, y),
+                               compare(arith::CmpFPredicate::ORD, y, y));
 }
 
 } // namespace tcc::codegen

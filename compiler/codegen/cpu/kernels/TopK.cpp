@@ -81,9 +81,7 @@ public:
   void emitRow(OpBuilder &b, ValueRange row);
 
 private:
-  using Body = llvm::function_ref<void(OpBuilder &)>;
-  void emitIf(OpBuilder &b, Value condition, Body body);
-  Value emitInsertion(OpBuilder &b, Value x, Value index, Value count);
+  void insert(OpBuilder &b, Value x, Value index, Value count);
   Value findPlace(OpBuilder &b, Value x, Value count);
   void emitResults(OpBuilder &b, ValueRange row);
 
@@ -102,12 +100,6 @@ TopKEmitter::TopKEmitter(OpBuilder &b, KernelFrame &frame, TopKOp op)
       loc, frame.scratch.getType(), b.getI8Type(), frame.scratch,
       ArrayRef<LLVM::GEPArg>{int32_t(getIndexOffset(op))});
   indices = Buffer(address, b.getI64Type());
-}
-
-void TopKEmitter::emitIf(OpBuilder &b, Value condition, Body body) {
-  auto branch = b.create<scf::IfOp>(loc, condition, /*withElseRegion=*/false);
-  OpBuilder inner = branch.getThenBodyBuilder();
-  body(inner);
 }
 
 /// Walks from the end of the sorted elements to the place of x, moving those
@@ -136,38 +128,41 @@ Value TopKEmitter::findPlace(OpBuilder &b, Value x, Value start) {
   return loop.getResult(0);
 }
 
-/// Returns how many elements there are after x was looked at.
-Value TopKEmitter::emitInsertion(OpBuilder &b, Value x, Value index,
-                                 Value count) {
-  ScalarEmitter e(b, loc);
-  Value last = emitIndex(b, loc, int64_t(op.getK()) - 1);
-  Value isFull = e.compare(arith::CmpIPredicate::ugt, count, last);
-  Value worst = values.load(b, loc, last);
-  Value isWanted = e.emit<arith::OrIOp>(
-      e.emit<arith::XOrIOp>(isFull, e.constant(b.getI1Type(), 1)),
-      emitIsBetter(b, loc, op, x, worst));
-  emitIf(b, isWanted, [&](OpBuilder &b) {
-    Value place = findPlace(b, x, emitMin(b, loc, count, last));
-    values.store(b, loc, x, place);
-    Value wide = b.create<arith::IndexCastOp>(loc, b.getI64Type(), index);
-    indices.store(b, loc, wide, place);
-  });
-  Value more = emitAdd(b, loc, count, emitIndex(b, loc, 1));
-  return emitMin(b, loc, more, emitIndex(b, loc, int64_t(op.getK())));
+/// Puts x where it belongs among the `count` that are sorted.
+void TopKEmitter::insert(OpBuilder &b, Value x, Value index, Value count) {
+  Value place = findPlace(b, x, count);
+  values.store(b, loc, x, place);
+  Value wide = b.create<arith::IndexCastOp>(loc, b.getI64Type(), index);
+  indices.store(b, loc, wide, place);
 }
 
+/// The worst of the best so far stays in a register: most elements are only
+/// compared with it.
 void TopKEmitter::emitRow(OpBuilder &b, ValueRange row) {
+  auto getElement = [&](OpBuilder &b, Value i) {
+    SmallVector<Value> at(row);
+    at.insert(at.begin() + op.getAxis(), i);
+    return frame.elements.element(b, loc, op.getX(), at);
+  };
+  Value k = emitIndex(b, loc, int64_t(op.getK()));
+  Value last = emitIndex(b, loc, int64_t(op.getK()) - 1);
+  emitLoop(b, loc, emitIndex(b, loc, 0), k, 1,
+           [&](OpBuilder &b, Value i) { insert(b, getElement(b, i), i, i); });
   Value extent =
       frame.elements.size(b, loc, getExtent(op.getX(), op.getAxis()));
-  auto loop = b.create<scf::ForOp>(loc, emitIndex(b, loc, 0), extent,
-                                   emitIndex(b, loc, 1), emitIndex(b, loc, 0));
+  auto loop = b.create<scf::ForOp>(loc, k, extent, emitIndex(b, loc, 1),
+                                   values.load(b, loc, last));
   OpBuilder inner = OpBuilder::atBlockEnd(loop.getBody());
-  SmallVector<Value> at(row);
-  at.insert(at.begin() + op.getAxis(), loop.getInductionVar());
-  Value x = frame.elements.element(inner, loc, op.getX(), at);
-  Value count =
-      emitInsertion(inner, x, loop.getInductionVar(), loop.getRegionIterArg(0));
-  inner.create<scf::YieldOp>(loc, count);
+  Value worst = loop.getRegionIterArg(0), i = loop.getInductionVar();
+  Value x = getElement(inner, i);
+  auto branch = inner.create<scf::IfOp>(loc, worst.getType(),
+                                        emitIsBetter(inner, loc, op, x, worst),
+                                        /*withElseRegion=*/true);
+  OpBuilder better = branch.getThenBodyBuilder();
+  insert(better, x, i, last);
+  better.create<scf::YieldOp>(loc, values.load(better, loc, last));
+  branch.getElseBodyBuilder().create<scf::YieldOp>(loc, worst);
+  inner.create<scf::YieldOp>(loc, branch.getResult(0));
   emitResults(b, row);
 }
 

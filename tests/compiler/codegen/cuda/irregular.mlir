@@ -39,7 +39,7 @@ func.func @scatter(%x: tensor<500x40xf32>, %i: tensor<30x1xi64>,
 // CHECK-LABEL: gpu.func @top(
 // CHECK:         scf.for {{.+}} = %c0 to %c10
 // CHECK:           scf.for {{.+}} step %c256
-// CHECK:             arith.cmpf ogt
+// CHECK:             arith.cmpf ugt
 // CHECK:           gpu.shuffle{{ +}}xor
 // CHECK:           gpu.barrier
 // CHECK-NOT:       gpu.barrier
