@@ -68,6 +68,8 @@ public:
                  type ? mlir::TypeRange(type) : mlir::TypeRange());
     return op ? op->getResult(0) : nullptr;
   }
+  /// An op that is not verified, to fill regions of one block each in.
+  mlir::Operation *holdRegions(unsigned count);
   /// Verifies an op with regions once they are filled; erases it if it is
   /// wrong.
   bool check(mlir::Operation *op);
@@ -212,8 +214,6 @@ public:
 private:
   mlir::LogicalResult inferTypes(mlir::OperationState &state);
   mlir::ModuleOp getModule();
-  /// An op that is not verified, to fill regions of one block each in.
-  mlir::Operation *holdRegions(unsigned count);
   /// Gives the module the symbols that there are by now.
   void updateSymbols();
   mlir::RankedTensorType joinTypes(mlir::RankedTensorType a,

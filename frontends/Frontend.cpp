@@ -64,6 +64,8 @@ FailureOr<Model> importModel(const MappedFile &file, StringRef path,
   plugin::Operators operators;
   for (const std::string &plugin : options.plugins)
     operators.load(plugin, problems);
+  if (!options.usesPluginKernels)
+    operators.ignoreKernels();
   if (!problems.empty())
     return failure(); // nodes would lack operators that were refused
   FailureOr<Model> model =

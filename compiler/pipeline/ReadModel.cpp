@@ -5,7 +5,9 @@
 #include "compiler/pipeline/Batch.h"
 #include "compiler/pipeline/RunPasses.h"
 #include "compiler/pipeline/Weights.h"
-#include "dialects/graph/GraphDialect.h"
+#include "compiler/target/Target.h"
+#include "dialects/graph/GraphOps.h"
+#include "dialects/graph/NodeNames.h"
 #include "frontends/IndexRanges.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -52,6 +54,29 @@ static FailureOr<Model> importOpen(const CompileOptions &options,
   return succeeded(model) ? std::move(model) : std::move(few);
 }
 
+/// What is wrong with the code that plugins bring for the target.
+static void checkCode(const Model &model, const Target &target,
+                      Problems &problems) {
+  llvm::DenseSet<Attribute> seen;
+  model.module.get()->walk([&](graph::ExternalKernelOpInterface op) {
+    graph::CustomKernelAttr kernel = op.findKernel(target.getName());
+    if (!kernel && !op.hasDecomposition())
+      problems.add(
+          {ProblemClass::unsupported, getNodeName(op),
+           getOrigin(op->getLoc()).op.str(),
+           "has no kernel for " + target.getName().str() + ", and no body"});
+    if (!kernel || !seen.insert(kernel).second)
+      return;
+    for (auto code : kernel.getCodes().getAsRange<graph::CustomCodeAttr>())
+      for (const std::string &problem : target.checkCode(kernel, code))
+        problems.add({ProblemClass::badBytes, getNodeName(op),
+                      getOrigin(op->getLoc()).op.str(),
+                      ("kernel '" + kernel.getSymbol().getValue() + "' for " +
+                       code.getMachine().getValue() + " " + problem)
+                          .str()});
+  });
+}
+
 static std::variant<Model, Refusal> import(const CompileOptions &options,
                                            const Variant &variant,
                                            MLIRContext *context) {
@@ -60,7 +85,10 @@ static std::variant<Model, Refusal> import(const CompileOptions &options,
       variant.searchesSamples()
           ? importOpen(options, variant, context, problems)
           : importFixed(options, variant, context, problems);
-  if (failed(model))
+  if (succeeded(model))
+    if (const Target *target = findTarget(options.target))
+      checkCode(*model, *target, problems);
+  if (failed(model) || !problems.empty())
     return makeRefusal(problems);
   if (options.weightsFile.empty())
     return std::move(*model);

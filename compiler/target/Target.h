@@ -91,6 +91,14 @@ public:
   /// Whether it has kernels of the kind; ops of another are decomposed.
   virtual bool hasKernels(graph::KernelKind /*kind*/) const { return true; }
 
+  /// Why `code` cannot be a part of what it emits, as the function of `kernel`,
+  /// a line for each reason; empty if it can.
+  virtual std::vector<std::string>
+  checkCode(graph::CustomKernelAttr /*kernel*/,
+            graph::CustomCodeAttr /*code*/) const {
+    return {};
+  }
+
   /// Whether a library may compute `results`, from a product by `anchor` and
   /// from values of which `isInput` is true, in one call.
   virtual bool

@@ -85,6 +85,7 @@ void GraphDialect::initialize() {
   addRandomOps();
   addControlOps();
   addCollectiveOps();
+  addCustomOps();
 }
 
 Operation *GraphDialect::materializeConstant(OpBuilder &builder,

@@ -75,6 +75,7 @@ def Graph_Dialect : Dialect {
     void addRandomOps();
     void addControlOps();
     void addCollectiveOps();
+    void addCustomOps();
   }];
 }
 
@@ -220,6 +221,34 @@ def Graph_StepFieldParameter
   let parser = "parseStepField($_parser)";
   let printer = "$_printer << ::tcc::format::nameOf(*$_self)";
   let defaultValue = "std::nullopt";
+}
+
+def Graph_CustomCodeAttr : AttrDef<Graph_Dialect, "CustomCode"> {
+  let mnemonic = "custom_code";
+  let summary = "code of a kernel for some machines of a target";
+  let description = [{
+    `form` is "object", "llvm", "nvvm", "ptx" or "cubin", `machine` a name of --cpu
+    or --arch. The name of `bytes` has their digest.
+  }];
+  let parameters = (ins "::mlir::StringAttr":$form, "::mlir::StringAttr":$machine,
+                        "::mlir::DenseResourceElementsAttr":$bytes);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Graph_CustomKernelAttr : AttrDef<Graph_Dialect, "CustomKernel"> {
+  let mnemonic = "custom_kernel";
+  let summary = "a kernel that a plugin has for a target";
+  let description = [{
+    A function `symbol` of the buffers of inputs and results and of `sizes`. On a
+    CPU `tasks` are divided among threads and a thread has `scratch` bytes; on a
+    GPU they are blocks of `threads`. `codes`: for the most able machines last.
+  }];
+  let parameters = (ins "::mlir::StringAttr":$target, "::mlir::StringAttr":$symbol,
+                        "::mlir::AffineMapAttr":$sizes,
+                        "::mlir::AffineMapAttr":$tasks,
+                        "::mlir::AffineMapAttr":$scratch, "int64_t":$threads,
+                        "::mlir::ArrayAttr":$codes);
+  let assemblyFormat = "`<` struct(params) `>`";
 }
 
 def Graph_RangeAttr : AttrDef<Graph_Dialect, "Range"> {

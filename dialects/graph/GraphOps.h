@@ -78,5 +78,7 @@ class IsCollective : public TraitBase<Op, IsCollective> {};
 #include "dialects/graph/Control.h.inc"
 #define GET_OP_CLASSES
 #include "dialects/graph/Collective.h.inc"
+#define GET_OP_CLASSES
+#include "dialects/graph/Custom.h.inc"
 
 #endif // TCC_DIALECTS_GRAPH_GRAPHOPS_H

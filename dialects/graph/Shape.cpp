@@ -200,8 +200,7 @@ SmallVector<unsigned> getUsedSymbols(Operation *op) {
       if (auto map = dyn_cast_if_present<AffineMapAttr>(tensor.getEncoding()))
         add(map.getValue());
   for (NamedAttribute attr : op->getAttrs())
-    if (auto map = dyn_cast<AffineMapAttr>(attr.getValue()))
-      add(map.getValue());
+    attr.getValue().walk([&](AffineMapAttr map) { add(map.getValue()); });
   return used;
 }
 

@@ -101,6 +101,9 @@ public:
   bool bind(const Schema &schema, const Request &request,
             llvm::SmallVectorImpl<Item> &arguments, std::string &refusal);
 
+  /// The location of what a call makes.
+  mlir::Location getLocation(const Request &request) const;
+
   /// Runs a call; nullopt after reporting why it cannot be imported.
   std::optional<Item> run(const Request &request);
   /// Reports a call that cannot be imported.
@@ -111,7 +114,6 @@ private:
                          llvm::ArrayRef<Overload> overloads,
                          llvm::SmallVectorImpl<Item> &arguments,
                          std::string &refusal);
-  mlir::Location getLocation(const Request &request) const;
   struct Branch;
   bool runBranch(const Request &request, Branch &branch,
                  llvm::function_ref<std::optional<Item>()> body);

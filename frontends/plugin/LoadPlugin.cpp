@@ -1,10 +1,9 @@
 //===- LoadPlugin.cpp - From a library to operators -----------------------===//
 
 #include "frontends/MappedFile.h"
-#include "frontends/plugin/ReadSchema.h"
+#include "frontends/plugin/OperatorReader.h"
 #include "runtime/package/Digest.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/ConvertUTF.h"
 #include <cstring>
 #include <dlfcn.h>
 
@@ -12,135 +11,7 @@ namespace tcc::plugin {
 
 using llvm::StringRef;
 
-static constexpr size_t kMaxText = 64 << 10, kMaxOperators = 4096;
-
-namespace {
-
-/// Reads one operator's description; what is wrong goes to the problems.
-class OperatorReader {
-public:
-  OperatorReader(const std::string &path, size_t number, Problems &problems)
-      : path(path), subject("operator " + std::to_string(number)),
-        problems(problems) {}
-
-  std::unique_ptr<Operator> read(const tcc_op_v1 &given);
-  void report(const llvm::Twine &message) {
-    problems.add({ProblemClass::badBytes, "", "",
-                  (subject + ": " + message).str(), path});
-    isValid = false;
-  }
-
-private:
-  std::optional<StringRef> readText(const char *text, StringRef field);
-  void readExpressions(const char *text, StringRef field, Operator &op,
-                       std::vector<Expression> &expressions);
-  const torchscript::Node *readFunction(const char *text, StringRef field,
-                                        size_t parameterCount, Operator &op);
-
-  const std::string &path;
-  std::string subject;
-  Problems &problems;
-  bool isValid = true;
-};
-
-} // namespace
-
-/// Nothing for a null one, and after reporting.
-std::optional<StringRef> OperatorReader::readText(const char *text,
-                                                  StringRef field) {
-  if (!text)
-    return std::nullopt;
-  size_t length = strnlen(text, kMaxText + 1);
-  if (length > kMaxText) {
-    report(field + ": is longer than " + llvm::Twine(kMaxText) + " bytes");
-    return std::nullopt;
-  }
-  auto *first = reinterpret_cast<const llvm::UTF8 *>(text);
-  if (!llvm::isLegalUTF8String(&first, first + length)) {
-    report(field + ": is no UTF-8");
-    return std::nullopt;
-  }
-  return StringRef(text, length);
-}
-
-void OperatorReader::readExpressions(const char *text, StringRef field,
-                                     Operator &op,
-                                     std::vector<Expression> &expressions) {
-  auto given = readText(text, field);
-  if (!given)
-    return;
-  std::vector<std::string> names;
-  for (const aten::Parameter &parameter : op.schema.parameters)
-    names.push_back(parameter.name.str());
-  llvm::SmallVector<StringRef> parts;
-  given->split(parts, ';');
-  for (StringRef part : parts) {
-    part = part.trim(); // an indent would begin a block
-    std::string error;
-    const torchscript::Node *function = op.code.addExpression(
-        part, names, op.name + ", '" + part.str() + "'", error);
-    if (!function)
-      report(field + ": " + error + ", in '" + part + "'");
-    else
-      expressions.push_back({part.str(), function});
-  }
-}
-
-const torchscript::Node *OperatorReader::readFunction(const char *text,
-                                                      StringRef field,
-                                                      size_t parameterCount,
-                                                      Operator &op) {
-  auto given = readText(text, field);
-  if (!given)
-    return nullptr;
-  std::string error, file = (op.name + ", " + field).str();
-  if (!op.code.add(*given, file, error)) {
-    report(field + ": " + error);
-    return nullptr;
-  }
-  const torchscript::Node *function = op.code.find(field);
-  if (!function || function->kind != torchscript::Node::Kind::function)
-    report(field + ": has no function '" + field + "'");
-  else if (function->size() != parameterCount + 1) // and its block
-    report(field + ": has " + llvm::Twine(function->size() - 1) +
-           " parameters, expected " + llvm::Twine(parameterCount));
-  return function;
-}
-
-std::unique_ptr<Operator> OperatorReader::read(const tcc_op_v1 &given) {
-  if (given.bytes_of_this != sizeof(given)) {
-    report("is " + llvm::Twine(given.bytes_of_this) + " bytes long, expected " +
-           llvm::Twine(sizeof(given)));
-    return nullptr;
-  }
-  auto op = std::make_unique<Operator>();
-  op->plugin = path;
-  op->since = given.since;
-  auto schema = readText(given.schema, "schema");
-  if (!schema) {
-    if (isValid)
-      report("schema: is missing");
-    return nullptr;
-  }
-  op->text = schema->str();
-  if (auto error = readSchema(*op)) {
-    report("schema: " + *error);
-    return nullptr;
-  }
-  subject = op->name;
-  if (given.since < 1)
-    report("since: is 0, expected a version from 1 on");
-  readExpressions(given.checks, "checks", *op, op->checks);
-  readExpressions(given.shapes, "shapes", *op, op->shapes);
-  if (!op->shapes.empty() && op->shapes.size() != op->resultCount)
-    report("shapes: has " + llvm::Twine(op->shapes.size()) +
-           " shapes, expected " + llvm::Twine(op->resultCount));
-  op->body =
-      readFunction(given.body, "body", op->schema.parameters.size(), *op);
-  if (!op->body && isValid)
-    report("has no body: nothing computes it");
-  return isValid ? std::move(op) : nullptr;
-}
+static constexpr size_t kMaxOperators = 4096;
 
 // --- Libraries ---------------------------------------------------------------
 
@@ -212,6 +83,21 @@ void Operators::load(const std::string &path, Problems &problems) {
   add(path, *plugin, problems);
   if (plugins.size() > count)
     plugins.back().digest = *digest;
+}
+
+std::vector<const Operator *> Operators::getAll() const {
+  std::vector<const Operator *> all;
+  for (const auto &[name, versions] : operators)
+    for (const auto &[since, op] : versions)
+      all.push_back(op.get());
+  return all;
+}
+
+void Operators::ignoreKernels() {
+  for (auto &[name, versions] : operators)
+    for (auto &[since, op] : versions)
+      if (op->body)
+        op->kernels.clear();
 }
 
 const Operator *Operators::find(StringRef name, int64_t version) const {

@@ -21,6 +21,21 @@ struct Expression {
   const torchscript::Node *function; // of the operator's code
 };
 
+/// Code of a kernel, in the library.
+struct KernelCode {
+  std::string machine;
+  llvm::StringRef bytes;
+  std::string name; ///< of its digest
+};
+
+/// A tcc_op_kernel_v1 whose texts were read.
+struct Kernel {
+  std::string target, symbol;
+  std::vector<std::string> arguments, results;   ///< element types, as "f32"
+  std::vector<Expression> sizes, tasks, scratch; ///< one task and scratch
+  std::vector<KernelCode> codes;
+};
+
 /// A tcc_op_v1 whose texts were read.
 struct Operator {
   std::string plugin; ///< path of the library
@@ -30,8 +45,10 @@ struct Operator {
   aten::Schema schema;
   size_t resultCount = 1;
   torchscript::Code code;
-  const torchscript::Node *body = nullptr; ///< null: none
-  std::vector<Expression> checks, shapes;
+  const torchscript::Node *body = nullptr, *gradient = nullptr; ///< null: none
+  std::vector<Expression> checks, shapes, flops;
+  std::vector<Kernel> kernels;
+  std::string examples; ///< as it is given
 };
 
 /// The operators of the plugins of one compilation. Immutable once they are
@@ -50,6 +67,10 @@ public:
   const Operator *find(llvm::StringRef name, int64_t version = INT64_MAX) const;
   const std::vector<PluginRecord> &getPlugins() const { return plugins; }
   bool empty() const { return operators.empty(); }
+  /// All of them, by name and version.
+  std::vector<const Operator *> getAll() const;
+  /// What has a body gets no kernels from now on.
+  void ignoreKernels();
 
 private:
   std::vector<PluginRecord> plugins;

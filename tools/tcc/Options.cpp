@@ -159,8 +159,17 @@ static void addTargetOptions(CLI::App &app, CompileOptions &compile,
 
 static void addOptions(CLI::App &app, ToolOptions &options, Texts &texts) {
   CompileOptions &compile = options.compile;
-  app.add_option("MODEL", compile.model, "the model (.onnx, .pt2, .pt)")
-      ->required();
+  CLI::Option *model =
+      app.add_option("MODEL", compile.model, "the model (.onnx, .pt2, .pt)");
+  app.add_option("--check-plugin", options.checkedPlugin,
+                 "run the examples of a library's operators; no model")
+      ->type_name("FILE")
+      ->allow_extra_args(false)
+      ->excludes(model);
+  app.callback([&] {
+    if (compile.model.empty() && options.checkedPlugin.empty())
+      throw CLI::RequiredError("MODEL");
+  });
   app.add_option("-o", compile.output, "file to write (default: MODEL's name)");
   addTargetOptions(app, compile, texts);
   addImportOptions(app, compile.import);

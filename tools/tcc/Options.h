@@ -10,7 +10,9 @@ namespace tcc::tools {
 struct ToolOptions {
   CompileOptions compile;
   std::string dumpDecisions; ///< file for the decisions; empty: none
-  std::string reportFile;    ///< page about all of it; empty: none
+  /// A plugin to check instead of compiling a model; empty: none.
+  std::string checkedPlugin;
+  std::string reportFile; ///< page about all of it; empty: none
   bool json = false, quiet = false, verbose = false;
 };
 

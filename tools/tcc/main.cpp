@@ -2,6 +2,7 @@
 
 #include "runtime/base/OutputFile.h"
 #include "tools/cli/MemoryUse.h"
+#include "tools/tcc/CheckPlugin.h"
 #include "tools/tcc/Options.h"
 #include "tools/tcc/ReportPage.h"
 
@@ -149,6 +150,8 @@ int main(int argc, char **argv) {
   ToolOptions options;
   if (std::optional<int> code = tools::parseOptions(argc, argv, options))
     return *code;
+  if (!options.checkedPlugin.empty())
+    return tools::checkPlugin(options.checkedPlugin, options.quiet);
 
   CompileReport report = compile(options.compile);
   printMessages(options, report);

@@ -1,5 +1,6 @@
 #include "compiler/codegen/cpu/CpuTarget.h"
 
+#include "compiler/codegen/cpu/ExternalCode.h"
 #include "compiler/codegen/cpu/kernels/KernelEmitter.h"
 #include "compiler/codegen/cpu/kernels/PointwisePlan.h"
 #include "compiler/codegen/cpu/object/EmitObjects.h"
@@ -52,6 +53,11 @@ public:
     registerCodeEmission(registry);
   }
   void addPasses(OpPassManager &pm, TargetStage stage) const override;
+  std::vector<std::string>
+  checkCode(graph::CustomKernelAttr kernel,
+            graph::CustomCodeAttr code) const override {
+    return cpu::checkCode(kernel, code);
+  }
   FailureOr<KernelInfo> plan(graph::FusedOp fused) const override {
     return cpu::analyzeKernel(fused);
   }
@@ -101,8 +107,11 @@ CpuEmitter::emit(ModuleOp module, const EmitResources &resources,
     auto make = [&](exec::KernelOp kernel, StringRef name) {
       return compile(kernel, name, cpu, CodeForm::Object);
     };
+    auto externals = collectExternals(kernels, cpu);
+    if (failed(externals))
+      return failure();
     auto variant = emitImage(module, kernels, cpu, target.getName(),
-                             target.getName(), resources, make);
+                             target.getName(), resources, make, *externals);
     if (failed(variant))
       return failure();
     variants.push_back(std::move(*variant));

@@ -53,11 +53,8 @@ SmallVector<unsigned> getUsedSymbols(FusedOp region) {
   };
   llvm::for_each(region.getBody().getArguments(), addType);
   region.getBody().walk([&](Operation *op) {
-    llvm::for_each(op->getResults(), addType);
-    for (NamedAttribute attr : op->getAttrs())
-      if (auto map = dyn_cast<AffineMapAttr>(attr.getValue()))
-        for (AffineExpr result : map.getValue().getResults())
-          collectSymbols(result, symbols);
+    for (unsigned symbol : graph::getUsedSymbols(op))
+      symbols.insert(symbol);
   });
   SmallVector<unsigned> sorted(symbols.begin(), symbols.end());
   llvm::sort(sorted);

@@ -94,7 +94,10 @@ FailureOr<OwningOpRef<FusedOp>> simplifyRegion(FusedOp fused) {
       llvm::any_of(body, [](Operation &op) { return isOnePerRow(&op); });
   bool hasOneSpace = kind == KernelKind::pointwise || kind == KernelKind::row ||
                      kind == KernelKind::scan || kind == KernelKind::irregular;
-  if (hasOneSpace && !hasReductions)
+  // Code that is given stores its results itself.
+  bool isExternal =
+      llvm::any_of(body, llvm::IsaPred<ExternalKernelOpInterface>);
+  if (hasOneSpace && !hasReductions && !isExternal)
     alignResults(body);
   return copy;
 }

@@ -21,16 +21,26 @@ struct DecomposePass : impl::DecomposePassBase<DecomposePass> {
 
 } // namespace
 
+static bool hasKernel(DecomposableOpInterface op, const Target &target) {
+  if (auto external = dyn_cast<ExternalKernelOpInterface>(op.getOperation()))
+    return bool(external.findKernel(target.getName()));
+  auto kernel = dyn_cast<KernelOpInterface>(op.getOperation());
+  return kernel && !op.isBetterDecomposed() &&
+         target.hasKernels(kernel.getKernelKind());
+}
+
 SmallVector<DecomposableOpInterface> DecomposePass::collectComposites() {
   SmallVector<DecomposableOpInterface> composites;
   const Target &target = getTarget(getOperation());
-  getOperation()->walk([&](DecomposableOpInterface op) {
+  // What is inside of a composite goes with it.
+  getOperation()->walk<WalkOrder::PreOrder>([&](DecomposableOpInterface op) {
     if (awaitsPrecision && op.awaitsPrecision())
-      return;
-    auto kernel = dyn_cast<KernelOpInterface>(op.getOperation());
-    if (!kernel || op.isBetterDecomposed() ||
-        !target.hasKernels(kernel.getKernelKind()))
+      return WalkResult::skip();
+    if (hasKernel(op, target))
+      op.keepWhole();
+    else
       composites.push_back(op);
+    return WalkResult::skip();
   });
   return composites;
 }

@@ -54,6 +54,18 @@ static void widen(Operation *op) {
         argument.setType(getWideType(argument));
 }
 
+/// Code that is given is of the types that it has: casts stand around it.
+static void keepTypes(Operation *op, TypeRange operandTypes) {
+  OpBuilder builder(op);
+  for (auto [operand, type] :
+       llvm::zip_equal(op->getOpOperands(), operandTypes))
+    if (operand.get().getType() != type)
+      operand.set(builder.create<CastOp>(op->getLoc(), type, operand.get()));
+  for (Value result : op->getResults())
+    if (isF32(result))
+      widenGiven(result);
+}
+
 static void narrowResults(func::ReturnOp op, FunctionType type) {
   OpBuilder builder(op);
   for (auto [operand, result] :
@@ -65,14 +77,20 @@ static void narrowResults(func::ReturnOp op, FunctionType type) {
 void WidenFloatsPass::runOnOperation() {
   for (auto function : getOperation().getOps<func::FuncOp>()) {
     SmallVector<Operation *> ops;
-    function.getBody().walk<WalkOrder::PreOrder>(
-        [&](Operation *op) { ops.push_back(op); });
+    llvm::DenseMap<Operation *, SmallVector<Type>> external;
+    function.getBody().walk<WalkOrder::PreOrder>([&](Operation *op) {
+      ops.push_back(op);
+      if (isa<ExternalKernelOpInterface>(op))
+        external[op] = llvm::to_vector(op->getOperandTypes());
+    });
     for (Value argument : function.getArguments())
       if (isF32(argument))
         widenGiven(argument);
     for (Operation *op : ops)
       if (auto terminator = dyn_cast<func::ReturnOp>(op))
         narrowResults(terminator, function.getFunctionType());
+      else if (external.contains(op))
+        keepTypes(op, external[op]);
       else
         widen(op);
   }

@@ -102,7 +102,26 @@ def DecomposableOpInterface : OpInterface<"DecomposableOpInterface"> {
       "bool", "isBetterDecomposed", (ins), "", [{ return false; }]>,
     InterfaceMethod<
       "True if that depends on its operands' types, which may become narrower.",
-      "bool", "awaitsPrecision", (ins), "", [{ return false; }]>];
+      "bool", "awaitsPrecision", (ins), "", [{ return false; }]>,
+    InterfaceMethod<
+      [{It will not be decomposed: drops what it carries for that.}],
+      "void", "keepWhole", (ins), "", [{ return; }]>];
+}
+
+def ExternalKernelOpInterface : OpInterface<"ExternalKernelOpInterface"> {
+  let cppNamespace = "::tcc::graph";
+  let description = [{
+    An op whose kernels come as code. They read and write whole buffers: nothing is
+    fused with it.
+  }];
+  let methods = [
+    InterfaceMethod<"The kernel for a target, by its name; null if there is none.",
+      "::tcc::graph::CustomKernelAttr", "findKernel",
+      (ins "::llvm::StringRef":$target)>,
+    InterfaceMethod<"The operations that it does.",
+      "::mlir::AffineExpr", "countFlops">,
+    InterfaceMethod<"Whether it can be decomposed where it has no kernel.",
+      "bool", "hasDecomposition">];
 }
 
 def AttentionOpInterface : OpInterface<"AttentionOpInterface"> {

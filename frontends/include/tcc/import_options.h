@@ -55,6 +55,8 @@ struct ImportOptions {
   /// The sizes of the batch, where the model leaves it open and `dims` do too:
   /// it stays open between them.
   int64_t minBatch = 1, maxBatch = 1;
+  /// False: operators of plugins that have a body are made of it alone.
+  bool usesPluginKernels = true;
   /// The model is to be trained: its dropouts stay ops.
   bool trains = false;
   /// False leaves the weights out of the package: external data is not opened.

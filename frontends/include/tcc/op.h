@@ -22,6 +22,53 @@ extern "C" {
 /* What `tcc_plugin_v1::abi` is. */
 #define TCC_OP_ABI 1u
 
+/* A kernel of a CPU: of the code in tcc_op_kernel_v1. Threads call it with
+ * disjoint ranges of tasks, in any order; results are the same bits whatever
+ * the ranges are. Nothing of it remains: it keeps no state, has no
+ * constructors, throws nothing and calls nothing but memcpy, memmove, memset,
+ * memcmp and bcmp. buffers  of the arguments that are Tensors and not None, in
+ * their order, then of the results. Elements are row-major; a boolean is one
+ * byte. Arguments may share a buffer, results share none. Aligned to their
+ * elements, and to 64 bytes what no caller of the package binds. sizes    what
+ * `sizes` gives, in its order: int64_t; a float as the bits of a double. first,
+ * last  the tasks from first up to last - 1. scratch  `scratch` bytes, aligned
+ * to 64, that no other thread uses. */
+typedef void (*tcc_op_function)(void *const *buffers, const int64_t *sizes,
+                                int64_t first, int64_t last, void *scratch);
+
+typedef enum tcc_op_form {
+  /* A relocatable ELF object for x86-64, compiled with -fPIC. */
+  TCC_OP_OBJECT = 1
+} tcc_op_form;
+
+typedef struct tcc_op_code_v1 {
+  uint32_t bytes_of_this;
+  uint32_t form; /* tcc_op_form */
+  /* The least machine that it runs on: a name of --cpu, "x86-64-v3". Of several
+   * that fit the one with most features is taken. */
+  const char *machine;
+  /* Its bytes, from `begin` up to `end`: see TCC_OP_EMBED. */
+  const char *begin, *end;
+} tcc_op_code_v1;
+
+/* Code for some element types on one target. */
+typedef struct tcc_op_kernel_v1 {
+  uint32_t bytes_of_this;
+  const char *target; /* "cpu" */
+  /* The element types of Tensors, in order, and of results: "f32, i64 -> f32".
+   * They are f64, f32, f16, bf16, i8 to i64, u8 to u64 and bool. */
+  const char *types;
+  const char *symbol; /* of the function in the code */
+  /* Expressions of the arguments, separated by semicolons: "x.size(0); eps".
+   * Null: none. */
+  const char *sizes;
+  /* How many tasks there are: work that may run on threads of their own. */
+  const char *tasks;
+  const char *scratch; /* bytes of a thread; null: none */
+  const tcc_op_code_v1 *codes;
+  size_t code_count;
+} tcc_op_kernel_v1;
+
 /* One operator. Texts are functions or expressions in the part of Python that
  * TorchScript is, of the parameters of `schema`: functions of torch and methods
  * of tensors by PyTorch's names, + - * / // % ** @, comparisons, x[i, j:k], if,
@@ -52,6 +99,25 @@ typedef struct tcc_op_v1 {
    * One that is made of elementwise functions fuses with its neighbours as
    * built-in ones do. */
   const char *body;
+  /* The gradients of the arguments that are Tensors, in their order, None where
+   * one is zero or no float. Parameters are those of `schema`, then the
+   * results, then the gradient of each result: def gradient(x, scale, eps, y,
+   * dy): return dy * scale * torch.rsqrt(x * x + eps), torch.sum(dy * y /
+   * scale) Null: that of `body`. */
+  const char *gradient;
+  /* Code instead of the body, where target and element types are those of one.
+   * An operator with kernels needs `shapes`; its body, if it has one, serves
+   * other targets and types, and tests. */
+  const tcc_op_kernel_v1 *kernels;
+  size_t kernel_count;
+  /* How many operations the kernel does, which decides what is computed again
+   * where memory is short, and nothing else. Null: one for each element of
+   * result 0. */
+  const char *flops;
+  /* What `tcc --check-plugin` calls it with, calls separated by semicolons: of
+   * Tensors the element type and shape, of all else the value:
+   * "x: f32[3, 17], scale: f32[17], eps: 0.1; x: f32[1, 1], scale: f32[1]". */
+  const char *examples;
 } tcc_op_v1;
 
 typedef struct tcc_plugin_v1 {
@@ -72,6 +138,15 @@ extern
     __attribute__((visibility("default")))
 #endif
     const tcc_plugin_v1 tcc_plugin;
+
+/* Puts the bytes of a file into the library: an object beside the source. NAME
+ * and NAME_end are where they lie. */
+#define TCC_OP_EMBED(NAME, FILE)                                               \
+  __asm__(".pushsection .rodata\n.balign 64\n.globl " #NAME "\n.hidden " #NAME \
+          "\n" #NAME ":\n.incbin \"" FILE "\"\n.globl " #NAME                  \
+          "_end\n.hidden " #NAME "_end\n" #NAME                                \
+          "_end:\n.byte 0\n.popsection\n");                                    \
+  extern const char NAME[], NAME##_end[]
 
 #ifdef __cplusplus
 }

@@ -118,7 +118,7 @@ TEST(Operators, RefusesTexts) {
       {&tcc_op_v1::schema, nullptr, "p.so: operator 0: schema: is missing"},
       {&tcc_op_v1::schema, "\xff", "schema: is no UTF-8"},
       {&tcc_op_v1::schema, longText.c_str(), "is longer than 65536 bytes"},
-      {&tcc_op_v1::body, nullptr, "has no body: nothing computes it"},
+      {&tcc_op_v1::body, nullptr, "has neither a body nor kernels"},
       {&tcc_op_v1::body, longText.c_str(), "is longer than 65536 bytes"},
       {&tcc_op_v1::body, "", "body: has no function 'body'"},
       {&tcc_op_v1::body, "def other(x, by):\n  return x\n", "no function"},
@@ -138,6 +138,74 @@ TEST(Operators, RefusesTexts) {
     EXPECT_THAT(load(op), HasSubstr(each.expected))
         << (each.text ? std::string(each.text).substr(0, 80) : "null");
   }
+}
+
+TEST(Operators, RefusesKernels) {
+  const char bytes[8] = "object.";
+  tcc_op_code_v1 code = {sizeof(code), TCC_OP_OBJECT, "x86-64-v3", bytes,
+                         bytes + sizeof(bytes)};
+  tcc_op_kernel_v1 good = {};
+  good.bytes_of_this = sizeof(good);
+  good.target = "cpu";
+  good.types = "f32 -> f32";
+  good.symbol = "twice";
+  good.sizes = "x.numel(); by";
+  good.tasks = "x.size(0)";
+  good.codes = &code;
+  good.code_count = 1;
+  auto load = [&](auto change) {
+    tcc_op_kernel_v1 kernel = good;
+    tcc_op_code_v1 changed = code;
+    kernel.codes = &changed;
+    tcc_op_v1 op = makeOperator();
+    op.shapes = "x.shape";
+    op.kernels = &kernel;
+    op.kernel_count = 1;
+    change(op, kernel, changed);
+    return ::load(op);
+  };
+  using Op = tcc_op_v1;
+  using Kernel = tcc_op_kernel_v1;
+  using Code = tcc_op_code_v1;
+  EXPECT_EQ(load([](Op &, Kernel &, Code &) {}), "");
+  std::pair<void (*)(Op &, Kernel &, Code &), const char *> cases[] = {
+      {[](Op &op, Kernel &, Code &) { op.shapes = nullptr; }, "but no shapes"},
+      {[](Op &op, Kernel &, Code &) { op.kernels = nullptr; }, "1 kernels"},
+      {[](Op &op, Kernel &, Code &) { op.kernel_count = 1 << 30; },
+       "at most 256"},
+      {[](Op &op, Kernel &, Code &) { op.flops = "1; 2"; }, "flops: is"},
+      {[](Op &op, Kernel &, Code &) { op.flops = "1 +"; }, "flops: line 1"},
+      {[](Op &op, Kernel &, Code &) {
+         op.gradient = "def gradient(x):\n  pass\n";
+       },
+       "gradient: has 1 parameters, expected 4"},
+      {[](Op &, Kernel &k, Code &) { k.bytes_of_this = 1; }, "kernel: is 1"},
+      {[](Op &, Kernel &k, Code &) { k.target = nullptr; }, "target: is no"},
+      {[](Op &, Kernel &k, Code &) { k.target = "gpu"; }, "expected 'cpu'"},
+      {[](Op &, Kernel &k, Code &) { k.symbol = ""; }, "symbol: is no name"},
+      {[](Op &, Kernel &k, Code &) { k.symbol = "a b"; }, "symbol: is no name"},
+      {[](Op &, Kernel &k, Code &) { k.types = nullptr; },
+       "types: are missing"},
+      {[](Op &, Kernel &k, Code &) { k.types = "f32"; }, "types: 'f32' is not"},
+      {[](Op &, Kernel &k, Code &) { k.types = "f32, f32 -> f32"; },
+       "is not of 1 arguments"},
+      {[](Op &, Kernel &k, Code &) { k.types = "f33 -> f32"; },
+       "'f33' is no element type"},
+      {[](Op &, Kernel &k, Code &) { k.tasks = nullptr; }, "tasks: is missing"},
+      {[](Op &, Kernel &k, Code &) { k.tasks = "1; 2"; },
+       "tasks: is missing, or"},
+      {[](Op &, Kernel &k, Code &) { k.scratch = "("; }, "scratch: line 1"},
+      {[](Op &, Kernel &k, Code &) { k.codes = nullptr; }, "has 1 codes"},
+      {[](Op &, Kernel &k, Code &) { k.code_count = 1000; }, "1000 codes"},
+      {[](Op &, Kernel &, Code &c) { c.bytes_of_this = 0; },
+       "code: is 0 bytes"},
+      {[](Op &, Kernel &, Code &c) { c.form = 9; }, "code: has form 9"},
+      {[](Op &, Kernel &, Code &c) { c.machine = "?"; }, "machine: is no name"},
+      {[](Op &, Kernel &, Code &c) { c.begin = nullptr; }, "code: is missing"},
+      {[](Op &, Kernel &, Code &c) { c.end = c.begin; }, "code: is missing"},
+  };
+  for (auto [change, expected] : cases)
+    EXPECT_THAT(load(change), HasSubstr(expected)) << expected;
 }
 
 TEST(Operators, RefusesDepth) {

@@ -21,6 +21,13 @@ void emitScatter(mlir::OpBuilder &b, KernelFrame &frame,
 
 mlir::FailureOr<TaskPlan> planTopK(graph::TopKOp op,
                                    llvm::ArrayRef<graph::SymbolAttr> symbols);
+mlir::FailureOr<TaskPlan>
+planExternal(graph::ExternalKernelOpInterface op,
+             llvm::ArrayRef<graph::SymbolAttr> symbols);
+/// A call of the kernel's function under its name in images.
+void emitExternal(mlir::OpBuilder &b, KernelFrame &frame,
+                  graph::ExternalKernelOpInterface op);
+
 void emitTopK(mlir::OpBuilder &b, KernelFrame &frame, graph::TopKOp op);
 
 TaskPlan planChooseBoxes(graph::ChooseBoxesOp op,

@@ -33,6 +33,8 @@ FailureOr<TaskPlan> planIrregularKernel(FusedOp region,
     return planFind(op);
   if (auto op = dyn_cast_if_present<ScatterOpInterface>(anchor))
     return planScatter(region, op, symbols);
+  if (auto op = dyn_cast_if_present<ExternalKernelOpInterface>(anchor))
+    return planExternal(op, symbols);
   return region.emitOpError("has no op that an irregular kernel is made for");
 }
 
@@ -40,6 +42,8 @@ LogicalResult emitIrregularKernel(OpBuilder &b, KernelFrame &frame) {
   Operation *anchor = getAnchor(frame.region);
   if (auto op = dyn_cast<TopKOp>(anchor))
     emitTopK(b, frame, op);
+  else if (auto op = dyn_cast<ExternalKernelOpInterface>(anchor))
+    emitExternal(b, frame, op);
   else if (auto op = dyn_cast<ChooseBoxesOp>(anchor))
     emitChooseBoxes(b, frame, op);
   else if (auto op = dyn_cast<FindOp>(anchor))

@@ -50,7 +50,7 @@ static llvm::Expected<Object> rename(const Object &object, StringRef from,
 FailureOr<CodeVariant>
 emitImage(ModuleOp module, const codegen::Kernels &kernels, const Cpu &cpu,
           StringRef target, StringRef settings, const EmitResources &resources,
-          MakeObject make) {
+          MakeObject make, ArrayRef<Object> externals) {
   std::string all =
       (settings + "\n" + Twine(cpu.getVectorBytes()) + cpu.getFeatureString())
           .str();
@@ -74,6 +74,8 @@ emitImage(ModuleOp module, const codegen::Kernels &kernels, const Cpu &cpu,
   for (exec::KernelOp kernel : kernels)
     names.push_back(kernel.getSymName().str());
   for (const Object &object : *objects)
+    bytes.emplace_back(object.data(), object.size());
+  for (const Object &object : externals)
     bytes.emplace_back(object.data(), object.size());
   llvm::Expected<Image> image = linkImage(bytes, names);
   if (!image)

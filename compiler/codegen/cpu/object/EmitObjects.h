@@ -20,10 +20,12 @@ using MakeObject = llvm::function_ref<mlir::FailureOr<Object>(
 /// Compiles each of `kernels` with `make` and links the objects to a variant of
 /// `target` for `cpu`. The module's other kernels have no code in it.
 /// `settings` are what objects follow from besides the kernel and the CPU.
+/// `externals` are further objects, whose functions kernels call.
 mlir::FailureOr<CodeVariant>
 emitImage(mlir::ModuleOp module, const codegen::Kernels &kernels,
           const Cpu &cpu, llvm::StringRef target, llvm::StringRef settings,
-          const EmitResources &resources, MakeObject make);
+          const EmitResources &resources, MakeObject make,
+          llvm::ArrayRef<Object> externals = {});
 
 } // namespace tcc::cpu
 

@@ -205,6 +205,11 @@ Work CostModel::getAttentionWork(AttentionOpInterface op) {
 Work CostModel::getKernelWork(Operation *op) {
   if (auto attention = dyn_cast<AttentionOpInterface>(op))
     return getAttentionWork(attention);
+  if (auto external = dyn_cast<ExternalKernelOpInterface>(op)) {
+    Work work;
+    work.flops = getMaximum(external.countFlops());
+    return work;
+  }
   double flops = double(getFlopsPerIteration(op));
   for (AffineExpr extent : getIterations(op))
     flops *= getMaximum(extent);
@@ -221,6 +226,8 @@ AffineExpr CostModel::getKernelFlops(Operation *op) {
         int64_t(work.flops + work.contractionFlops + work.libraryFlops),
         context);
   }
+  if (auto external = dyn_cast<ExternalKernelOpInterface>(op))
+    return external.countFlops();
   return getNumElements(getIterations(op), context) * getFlopsPerIteration(op);
 }
 

@@ -141,7 +141,10 @@ Value BodyBuilder::getConstant(Value splat, ArrayRef<AffineExpr> extents) {
 /// The value in the body, with these extents.
 Value BodyBuilder::get(Value value, ArrayRef<AffineExpr> extents) {
   Value source = getSource(value);
-  if (getSplat(source))
+  // Code that is given reads memory.
+  bool isExternal =
+      isa_and_present<graph::ExternalKernelOpInterface>(region.anchor);
+  if (getSplat(source) && !isExternal)
     return getConstant(source, extents);
   if (!members.contains(source.getDefiningOp()))
     return getInput(placement.get(source, extents));

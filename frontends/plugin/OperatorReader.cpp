@@ -1,0 +1,242 @@
+#include "frontends/plugin/OperatorReader.h"
+
+#include "frontends/plugin/ReadSchema.h"
+#include "runtime/package/Digest.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/ConvertUTF.h"
+#include <cstring>
+
+namespace tcc::plugin {
+
+using llvm::StringRef;
+
+static constexpr size_t kMaxText = 64 << 10, kMaxKernels = 256, kMaxCodes = 16,
+                        kMaxCode = 64 << 20;
+
+void OperatorReader::report(const llvm::Twine &message) {
+  problems.add(
+      {ProblemClass::badBytes, "", "", (subject + ": " + message).str(), path});
+  isValid = false;
+}
+
+// --- Texts -------------------------------------------------------------------
+
+/// Nothing for a null one, and after reporting.
+std::optional<StringRef> OperatorReader::readText(const char *text,
+                                                  StringRef field) {
+  if (!text)
+    return std::nullopt;
+  size_t length = strnlen(text, kMaxText + 1);
+  if (length > kMaxText) {
+    report(field + ": is longer than " + llvm::Twine(kMaxText) + " bytes");
+    return std::nullopt;
+  }
+  auto *first = reinterpret_cast<const llvm::UTF8 *>(text);
+  if (!llvm::isLegalUTF8String(&first, first + length)) {
+    report(field + ": is no UTF-8");
+    return std::nullopt;
+  }
+  return StringRef(text, length);
+}
+
+void OperatorReader::readExpressions(const char *text, StringRef field,
+                                     Operator &op,
+                                     std::vector<Expression> &expressions) {
+  auto given = readText(text, field);
+  if (!given)
+    return;
+  std::vector<std::string> names;
+  for (const aten::Parameter &parameter : op.schema.parameters)
+    names.push_back(parameter.name.str());
+  llvm::SmallVector<StringRef> parts;
+  given->split(parts, ';');
+  for (StringRef part : parts) {
+    part = part.trim(); // an indent would begin a block
+    std::string error;
+    const torchscript::Node *function = op.code.addExpression(
+        part, names, op.name + ", '" + part.str() + "'", error);
+    if (!function)
+      report(field + ": " + error + ", in '" + part + "'");
+    else
+      expressions.push_back({part.str(), function});
+  }
+}
+
+const torchscript::Node *OperatorReader::readFunction(const char *text,
+                                                      StringRef field,
+                                                      size_t parameterCount,
+                                                      Operator &op) {
+  auto given = readText(text, field);
+  if (!given)
+    return nullptr;
+  std::string error, file = (op.name + ", " + field).str();
+  if (!op.code.add(*given, file, error)) {
+    report(field + ": " + error);
+    return nullptr;
+  }
+  const torchscript::Node *function = op.code.find(field);
+  if (!function || function->kind != torchscript::Node::Kind::function)
+    report(field + ": has no function '" + field + "'");
+  else if (function->size() != parameterCount + 1) // and its block
+    report(field + ": has " + llvm::Twine(function->size() - 1) +
+           " parameters, expected " + llvm::Twine(parameterCount));
+  return function;
+}
+
+/// A short word that must be there.
+std::string OperatorReader::readName(const char *text, StringRef field) {
+  auto given = readText(text, field);
+  bool isName = given && !given->empty() && given->size() <= 256 &&
+                llvm::all_of(*given, [](char c) {
+                  return llvm::isAlnum(c) || StringRef("_.-$").contains(c);
+                });
+  if (!isName)
+    report(field + ": is no name" +
+           (given ? ": '" + given->take_front(40) + "'" : llvm::Twine()));
+  return isName ? given->str() : "";
+}
+
+void OperatorReader::readExpression(const char *text, StringRef field,
+                                    const char *fallback, Operator &op,
+                                    std::vector<Expression> &expressions) {
+  readExpressions(text ? text : fallback, field, op, expressions);
+  if (isValid && expressions.size() != 1)
+    report(field + ": is missing, or several");
+}
+
+// --- Kernels -----------------------------------------------------------------
+
+static bool isElementType(StringRef name) {
+  static const llvm::StringSet<> names = {"f64", "f32", "f16", "bf16", "i8",
+                                          "i16", "i32", "i64", "u8",   "u16",
+                                          "u32", "u64", "bool"};
+  return names.contains(name);
+}
+
+/// "f32, i64 -> f32".
+void OperatorReader::readTypes(const char *text, const Operator &op,
+                               Kernel &kernel) {
+  auto given = readText(text, "types");
+  if (!given)
+    return report("types: are missing");
+  auto split = [&](StringRef list, std::vector<std::string> &types) {
+    llvm::SmallVector<StringRef> parts;
+    list.trim().split(parts, ',', -1, /*KeepEmpty=*/false);
+    for (StringRef part : parts) {
+      if (!isElementType(part.trim()))
+        report("types: '" + part.trim() + "' is no element type");
+      types.push_back(part.trim().str());
+    }
+  };
+  auto [arguments, results] = given->split("->");
+  split(arguments, kernel.arguments);
+  split(results, kernel.results);
+  size_t count =
+      llvm::count_if(op.schema.parameters, [](const auto &parameter) {
+        return parameter.type == "Tensor";
+      });
+  if (kernel.arguments.size() > count ||
+      kernel.results.size() != op.resultCount)
+    report("types: '" + *given + "' is not of " + llvm::Twine(count) +
+           " arguments and " + llvm::Twine(op.resultCount) + " results");
+}
+
+void OperatorReader::readCode(const tcc_op_code_v1 &given, Kernel &kernel) {
+  if (given.bytes_of_this != sizeof(given))
+    return report("code: is " + llvm::Twine(given.bytes_of_this) +
+                  " bytes long, expected " + llvm::Twine(sizeof(given)));
+  if (given.form != TCC_OP_OBJECT)
+    return report("code: has form " + llvm::Twine(given.form) +
+                  ", expected TCC_OP_OBJECT");
+  KernelCode code;
+  code.machine = readName(given.machine, "machine");
+  size_t size = given.end - given.begin;
+  if (!given.begin || given.end <= given.begin || size > kMaxCode)
+    return report("code: is missing, or longer than 64 MiB");
+  code.bytes = StringRef(given.begin, size);
+  auto bytes = std::as_bytes(std::span(given.begin, size));
+  code.name = "code_" + llvm::toHex(runtime::digestOf(bytes).bytes,
+                                    /*LowerCase=*/true);
+  kernel.codes.push_back(std::move(code));
+}
+
+void OperatorReader::readKernel(const tcc_op_kernel_v1 &given, Operator &op) {
+  if (given.bytes_of_this != sizeof(given))
+    return report("kernel: is " + llvm::Twine(given.bytes_of_this) +
+                  " bytes long, expected " + llvm::Twine(sizeof(given)));
+  Kernel kernel;
+  kernel.target = readName(given.target, "target");
+  kernel.symbol = readName(given.symbol, "symbol");
+  if (!kernel.target.empty() && kernel.target != "cpu")
+    report("target: is '" + kernel.target + "', expected 'cpu'");
+  readTypes(given.types, op, kernel);
+  readExpressions(given.sizes, "sizes", op, kernel.sizes);
+  readExpression(given.tasks, "tasks", nullptr, op, kernel.tasks);
+  readExpression(given.scratch, "scratch", "0", op, kernel.scratch);
+  if (!given.codes || given.code_count == 0 || given.code_count > kMaxCodes)
+    return report("kernel: has " + llvm::Twine(given.code_count) +
+                  " codes, expected 1 to " + llvm::Twine(kMaxCodes));
+  for (size_t i = 0; i < given.code_count; ++i)
+    readCode(given.codes[i], kernel);
+  op.kernels.push_back(std::move(kernel));
+}
+
+// --- All ---------------------------------------------------------------------
+
+bool OperatorReader::readSignature(const tcc_op_v1 &given, Operator &op) {
+  op.plugin = path;
+  op.since = given.since;
+  auto schema = readText(given.schema, "schema");
+  if (!schema) {
+    if (isValid)
+      report("schema: is missing");
+    return false;
+  }
+  op.text = schema->str();
+  if (auto error = readSchema(op)) {
+    report("schema: " + *error);
+    return false;
+  }
+  subject = op.name;
+  if (given.since < 1)
+    report("since: is 0, expected a version from 1 on");
+  return true;
+}
+
+std::unique_ptr<Operator> OperatorReader::read(const tcc_op_v1 &given) {
+  if (given.bytes_of_this != sizeof(given)) {
+    report("is " + llvm::Twine(given.bytes_of_this) + " bytes long, expected " +
+           llvm::Twine(sizeof(given)));
+    return nullptr;
+  }
+  auto op = std::make_unique<Operator>();
+  if (!readSignature(given, *op))
+    return nullptr;
+  readExpressions(given.checks, "checks", *op, op->checks);
+  readExpressions(given.shapes, "shapes", *op, op->shapes);
+  if (!op->shapes.empty() && op->shapes.size() != op->resultCount)
+    report("shapes: has " + llvm::Twine(op->shapes.size()) +
+           " shapes, expected " + llvm::Twine(op->resultCount));
+  op->examples = readText(given.examples, "examples").value_or("").str();
+  if (given.flops)
+    readExpression(given.flops, "flops", nullptr, *op, op->flops);
+  size_t count = op->schema.parameters.size();
+  op->body = readFunction(given.body, "body", count, *op);
+  op->gradient = readFunction(given.gradient, "gradient",
+                              count + 2 * op->resultCount, *op);
+  if (given.kernel_count > kMaxKernels ||
+      (given.kernel_count && !given.kernels))
+    report("has " + llvm::Twine(given.kernel_count) + " kernels, at most " +
+           llvm::Twine(kMaxKernels));
+  else
+    for (size_t i = 0; i < given.kernel_count; ++i)
+      readKernel(given.kernels[i], *op);
+  if (isValid && !op->body && op->kernels.empty())
+    report("has neither a body nor kernels: nothing computes it");
+  if (isValid && !op->kernels.empty() && op->shapes.empty())
+    report("has kernels, but no shapes");
+  return isValid ? std::move(op) : nullptr;
+}
+
+} // namespace tcc::plugin
