@@ -14,6 +14,7 @@
 #include "tcc/runtime.hpp"
 
 #include <cmath>
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -384,6 +385,9 @@ void Checker::run() {
 /// What a check says goes to the pipe; the exit code.
 static int runChild(const std::string &path, const OpExample &example,
                     const std::string &folder, int pipe) {
+  // Also where a sanitizer would report them and exit.
+  for (int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE})
+    std::signal(number, SIG_DFL);
   try {
     Checker(path, example, folder).run();
     return 0;
