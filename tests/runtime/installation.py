@@ -77,6 +77,20 @@ def check_loader(tally, folder, cxx_compiler):
     tally.check("run a loader", done.returncode == 1 and "absent.tcc" in done.stderr, done.stderr)
 
 
+def check_plugin(tally, folder, c_compiler, cxx_compiler):
+    """The example of an operator builds against what is installed."""
+    source = os.path.join(harness.ROOT, "examples/custom-op")
+    configured = run("cmake", "-G", "Ninja", "-S", source, "-B", f"{folder}/plugin",
+                     f"-DCMAKE_PREFIX_PATH={folder}/prefix",
+                     f"-DCMAKE_C_COMPILER={c_compiler}",
+                     f"-DCMAKE_CXX_COMPILER={cxx_compiler}")  # fmt: skip
+    tally.check("find tcc::op", configured.returncode == 0, configured.stderr)
+    built = run("cmake", "--build", f"{folder}/plugin")
+    tally.check("build a plugin", built.returncode == 0, built.stdout[-2000:])
+    symbols = run("nm", "-D", "--defined-only", f"{folder}/plugin/librow_swish.so").stdout
+    tally.check("it exports tcc_plugin", " tcc_plugin" in symbols, symbols)
+
+
 def check_pkg_config(tally, folder, c_compiler, package):
     library_dir = f"{folder}/prefix/lib"
     environment = {**os.environ, "PKG_CONFIG_PATH": f"{library_dir}/pkgconfig"}
@@ -103,6 +117,7 @@ def main(build, c_compiler, cxx_compiler):
         check_cmake(tally, folder, c_compiler, cxx_compiler, package)
         check_pkg_config(tally, folder, c_compiler, package)
         check_loader(tally, folder, cxx_compiler)
+        check_plugin(tally, folder, c_compiler, cxx_compiler)
     tally.close()
 
 

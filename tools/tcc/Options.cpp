@@ -44,9 +44,9 @@ static std::vector<std::string> getKeys(const std::map<std::string, T> &map) {
 }
 
 static const char kExitCodes[] =
-    "Exit codes: 0 ok, 2 usage, 3 bad bytes in a file, 4 unsupported op or "
-    "feature,\n5 input or output, 7 out of memory, 8 CPU feature missing, 70 "
-    "internal error";
+    "Exit codes: 0 ok, 1 a checked plugin is wrong, 2 usage, 3 bad bytes in a "
+    "file,\n4 unsupported op or feature, 5 input or output, 7 out of memory, "
+    "8 CPU feature\nmissing, 70 internal error";
 
 /// A flag that may be given several times, each with one value for `values`.
 template <typename T>
