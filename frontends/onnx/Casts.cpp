@@ -59,6 +59,10 @@ static void importBitCast(Node &node) {
   Value x = node.input(0);
   if (!x)
     return;
+  // A boolean is a byte of 0 or 1.
+  if (node.elementType(x).isInteger(1))
+    x = node.cast(
+        x, IntegerType::get(node.getContext(), 8, IntegerType::Unsigned));
   auto hasBits = [](Type element) {
     return element && !element.isInteger(1) &&
            (isa<IntegerType>(element) || element.isF32() || element.isF64());
