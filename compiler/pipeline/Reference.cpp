@@ -1,5 +1,6 @@
 #include "compiler/pipeline/Reference.h"
 
+#include "compiler/codegen/region/RegionFrame.h"
 #include "compiler/package/EntryBuilder.h"
 #include "compiler/passes/graph/BindSymbols.h"
 #include "compiler/pipeline/Phases.h"
@@ -176,6 +177,11 @@ Reference::evaluateKernel(std::string_view kernel,
                      "' of this model: the package is of another one, or of "
                      "another compiler");
   llvm::ArrayRef<int64_t> symbols(slots.data(), slots.size());
+  // Kernels that launches share have symbols of their own.
+  for (unsigned symbol : codegen::getUsedSymbols(fused))
+    if (symbol >= symbols.size())
+      return makeError(Code::Unsupported, "its sizes are of a launch, not of "
+                                          "the program");
   Evaluator::Tensors inputs;
   for (auto [i, type] : llvm::enumerate(fused->getOperandTypes())) {
     auto input = readTensor(type, buffers[i], symbols);

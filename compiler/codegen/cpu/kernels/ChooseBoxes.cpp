@@ -20,14 +20,14 @@ using namespace tcc::graph;
 namespace tcc::cpu {
 
 /// Chosen boxes that one is compared with at once.
-static constexpr int64_t kLanes = 16;
+static constexpr int64_t kBoxLanes = 16;
 
 /// Bytes of the heap, and of each border and the areas of chosen boxes.
 static int64_t getHeapBytes(ChooseBoxesOp op, ArrayRef<SymbolAttr> symbols) {
   return llvm::alignTo(getMaxCount(op.getBoxCount(), symbols) * 8, 64);
 }
 static int64_t getPartBytes(ChooseBoxesOp op, ArrayRef<SymbolAttr> symbols) {
-  return llvm::alignTo(getMaxCount(op.getPlaceCount(), symbols), kLanes) * 4;
+  return llvm::alignTo(getMaxCount(op.getPlaceCount(), symbols), kBoxLanes) * 4;
 }
 
 TaskPlan planChooseBoxes(ChooseBoxesOp op, ArrayRef<SymbolAttr> symbols) {
@@ -150,7 +150,7 @@ Value BoxEmitter::pop(Value count) {
 
 /// Places behind `chosen` hold empty boxes.
 Value BoxEmitter::overlapsAny(const Box &box, Value chosen) {
-  auto vector = VectorType::get(kLanes, b.getF32Type());
+  auto vector = VectorType::get(kBoxLanes, b.getF32Type());
   Box own;
   for (auto [wide, part] : llvm::zip_equal(own.parts, box.parts))
     wide = b.create<vector::BroadcastOp>(vector, part);
@@ -166,20 +166,20 @@ Value BoxEmitter::overlapsAny(const Box &box, Value chosen) {
       [&](ValueRange carried) -> SmallVector<Value> {
         Box other;
         for (auto [part, memory] : llvm::zip_equal(other.parts, chosenParts))
-          part = b.loadVector(memory, carried[0], kLanes);
+          part = b.loadVector(memory, carried[0], kBoxLanes);
         Value isHit = emitOverlaps(b, own, other, limit);
         Value any =
             b.create<vector::ReductionOp>(vector::CombiningKind::OR, isHit);
-        return {b.add(carried[0], b.index(kLanes)), any};
+        return {b.add(carried[0], b.index(kBoxLanes)), any};
       })[1];
 }
 
 /// Makes `box` the one at place `chosen`. Where lanes begin, those behind
 /// become empty.
 void BoxEmitter::add(const Box &box, Value chosen) {
-  auto vector = VectorType::get(kLanes, b.getF32Type());
+  auto vector = VectorType::get(kBoxLanes, b.getF32Type());
   constexpr float infinity = std::numeric_limits<float>::infinity();
-  b.when(b.equal(b.rem(chosen, b.index(kLanes)), b.index(0)), [&] {
+  b.when(b.equal(b.rem(chosen, b.index(kBoxLanes)), b.index(0)), [&] {
     for (auto [i, memory] : llvm::enumerate(chosenParts)) {
       float empty = i == Box::kBorders ? 0 : i < 2 ? infinity : -infinity;
       b.store(

@@ -17,15 +17,15 @@ using namespace tcc::graph;
 
 namespace tcc::cuda {
 
-static constexpr int64_t kThreads = 256;
-static constexpr int64_t kWarps = kThreads / kWarp;
+static constexpr int64_t kBoxThreads = 256;
+static constexpr int64_t kBoxWarps = kBoxThreads / kWarp;
 static constexpr int64_t kBits = 32; // of a word
 static constexpr int64_t kWordBytes = 32 << 10;
 
 /// Words of all threads at most.
 static int64_t getWordCount(ChooseBoxesOp op, ArrayRef<SymbolAttr> symbols) {
   int64_t boxes = getMaxCount(op.getBoxCount(), symbols);
-  return llvm::divideCeil(boxes, kBits * kThreads) * kThreads;
+  return llvm::divideCeil(boxes, kBits * kBoxThreads) * kBoxThreads;
 }
 
 FailureOr<LaunchPlan> planChooseBoxes(ChooseBoxesOp op,
@@ -35,7 +35,7 @@ FailureOr<LaunchPlan> planChooseBoxes(ChooseBoxesOp op,
            << kWordBytes * 8 << " boxes, which is not supported";
   Extents rows = getExtents(op.getScores());
   rows.pop_back();
-  return LaunchPlan{getNumElements(rows, op.getContext()), kThreads};
+  return LaunchPlan{getNumElements(rows, op.getContext()), kBoxThreads};
 }
 
 namespace {
@@ -46,7 +46,7 @@ public:
       : b(b), frame(frame), op(op),
         words(frame.allocateShared(b, b.getI32Type(),
                                    getWordCount(op, frame.symbols))),
-        keys(frame.allocateShared(b, b.getI64Type(), 2 * kWarps)) {}
+        keys(frame.allocateShared(b, b.getI64Type(), 2 * kBoxWarps)) {}
   void emit();
 
 private:
@@ -85,16 +85,16 @@ private:
 /// each: keeps whether `isLeft`, and returns the best key of those, else 0.
 Value BoxEmitter::visit(llvm::function_ref<Value(Value)> load,
                         llvm::function_ref<Value(Value box)> isLeft) {
-  Value count = b.ceilDiv(extent, kBits * kThreads);
+  Value count = b.ceilDiv(extent, kBits * kBoxThreads);
   return b.loop(
       b.index(0), count, number(0, 64), [&](Value i, ValueRange best) {
-        Value at = b.add(b.mul(i, b.index(kThreads)), frame.thread);
+        Value at = b.add(b.mul(i, b.index(kBoxThreads)), frame.thread);
         Value old = load(at);
         auto kept = b.loop(
             b.index(0), b.index(kBits), ValueRange{number(0), best[0]},
             [&](Value bit, ValueRange carried) -> SmallVector<Value> {
               Value step = b.add(b.mul(i, b.index(kBits)), bit);
-              Value box = b.add(b.mul(step, b.index(kThreads)), frame.thread);
+              Value box = b.add(b.mul(step, b.index(kBoxThreads)), frame.thread);
               Value place = b.create<arith::IndexCastOp>(b.getI32Type(), bit);
               Value isIn = b.create<arith::TruncIOp>(
                   b.getI1Type(), b.create<arith::ShRUIOp>(old, place));
@@ -144,14 +144,14 @@ Value BoxEmitter::findNext(Value last) {
 Value BoxEmitter::findInBlock(Value best, Value half) {
   for (int64_t mask = 1; mask < kWarp; mask *= 2)
     best = larger(best, emitShuffle(b, best, mask));
-  Value first = b.mul(half, b.index(kWarps));
+  Value first = b.mul(half, b.index(kBoxWarps));
   Value lane = b.rem(frame.thread, b.index(kWarp));
   Value warp = b.div(frame.thread, b.index(kWarp));
   b.when(b.equal(lane, b.index(0)),
          [&] { keys.store(b, frame.loc, best, b.add(first, warp)); });
   emitBarrier(b);
   Value all = number(0, 64);
-  for (int64_t i = 0; i < kWarps; ++i)
+  for (int64_t i = 0; i < kBoxWarps; ++i)
     all = larger(all, keys.load(b, frame.loc, b.add(first, b.index(i))));
   return all;
 }
@@ -187,7 +187,7 @@ void BoxEmitter::emit() {
     b.create<scf::YieldOp>(ValueRange{b.add(place, b.index(1)), next});
   }
   b.loop(b.add(loop.getResult(0), frame.thread),
-         frame.size(b, op.getPlaceCount()), b.index(kThreads),
+         frame.size(b, op.getPlaceCount()), b.index(kBoxThreads),
          [&](Value place) { store(place, number(-1, 64)); });
 }
 

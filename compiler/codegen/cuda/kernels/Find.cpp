@@ -12,8 +12,8 @@ using namespace tcc::graph;
 
 namespace tcc::cuda {
 
-static constexpr int64_t kThreads = 512;
-static constexpr int64_t kWarps = kThreads / kWarp;
+static constexpr int64_t kFindThreads = 512;
+static constexpr int64_t kFindWarps = kFindThreads / kWarp;
 
 namespace {
 
@@ -21,7 +21,7 @@ class FindEmitter {
 public:
   FindEmitter(KernelBuilder &b, DeviceFrame &frame, FindOp op)
       : b(b), frame(frame), op(op),
-        totals(frame.allocateShared(b, b.getI64Type(), 2 * kWarps)) {}
+        totals(frame.allocateShared(b, b.getI64Type(), 2 * kFindWarps)) {}
   void emit();
 
 private:
@@ -62,14 +62,14 @@ FindEmitter::Counts FindEmitter::countInWarp(Value one) {
 FindEmitter::Counts FindEmitter::countInBlock(Counts warp, Value half) {
   Value lane = b.rem(frame.thread, b.index(kWarp));
   Value number = b.div(frame.thread, b.index(kWarp));
-  Value first = b.mul(half, b.index(kWarps));
+  Value first = b.mul(half, b.index(kFindWarps));
   b.when(b.equal(lane, b.index(0)), [&] {
     Value wide = b.create<arith::IndexCastOp>(b.getI64Type(), warp.total);
     totals.store(b, frame.loc, wide, b.add(first, number));
   });
   emitBarrier(b);
   Counts counts{warp.before, b.index(0)};
-  for (int64_t i = 0; i < kWarps; ++i) {
+  for (int64_t i = 0; i < kFindWarps; ++i) {
     Value wide = totals.load(b, frame.loc, b.add(first, b.index(i)));
     Value total = b.create<arith::IndexCastOp>(b.getIndexType(), wide);
     Value isBefore = b.less(b.index(i), number);
@@ -83,7 +83,7 @@ FindEmitter::Counts FindEmitter::countInBlock(Counts warp, Value half) {
 void FindEmitter::emit() {
   Value extent = frame.size(b, getExtent(op.getX(), 0));
   Value count = frame.size(b, getExtent(op.getPositions(), 0));
-  Value zero = b.index(0), threads = b.index(kThreads);
+  Value zero = b.index(0), threads = b.index(kFindThreads);
   auto emitTile = [&](Value tile, ValueRange carried) {
     Value found = carried[0], half = carried[1];
     Value position = b.add(tile, frame.thread);
@@ -107,7 +107,7 @@ void FindEmitter::emit() {
 }
 
 LaunchPlan planFind(FindOp op) {
-  return {getAffineConstantExpr(1, op.getContext()), kThreads};
+  return {getAffineConstantExpr(1, op.getContext()), kFindThreads};
 }
 
 void emitFind(KernelBuilder &b, DeviceFrame &frame, FindOp op) {
