@@ -94,7 +94,8 @@ Value BoxEmitter::visit(llvm::function_ref<Value(Value)> load,
             b.index(0), b.index(kBits), ValueRange{number(0), best[0]},
             [&](Value bit, ValueRange carried) -> SmallVector<Value> {
               Value step = b.add(b.mul(i, b.index(kBits)), bit);
-              Value box = b.add(b.mul(step, b.index(kBoxThreads)), frame.thread);
+              Value box =
+                  b.add(b.mul(step, b.index(kBoxThreads)), frame.thread);
               Value place = b.create<arith::IndexCastOp>(b.getI32Type(), bit);
               Value isIn = b.create<arith::TruncIOp>(
                   b.getI1Type(), b.create<arith::ShRUIOp>(old, place));
