@@ -263,7 +263,8 @@ std::optional<Item> Importer::makeOp() {
   state.addAttribute("name", tracer.getBuilder().getStringAttr(op.name));
   if (!addKernels(state))
     return std::nullopt;
-  for (auto [i, function] : llvm::enumerate(ArrayRef{op.body, op.gradient}))
+  const torchscript::Node *functions[] = {op.body, op.gradient};
+  for (auto [i, function] : llvm::enumerate(functions))
     if (Region *region = state.addRegion(); function)
       region->takeBody(holder->getRegion(i));
   Operation *made = tracer.getBuilder().create(state);
