@@ -396,7 +396,10 @@ void CpuStream::traceWork(TraceEvent event, Work work) {
 }
 
 Status CpuStream::transfer(const Transfer &transfer) {
-  auto move = [&] { std::memmove(transfer.to, transfer.from, transfer.bytes); };
+  auto move = [&] {
+    if (transfer.bytes > 0) // an empty tensor may lie nowhere
+      std::memmove(transfer.to, transfer.from, transfer.bytes);
+  };
   if (transfer.lane > 0)
     others[transfer.lane - 1]->copy(transfer);
   else if (recording)
