@@ -13,8 +13,6 @@ using llvm::StringRef;
 
 static constexpr size_t kMaxOperators = 4096;
 
-// --- Libraries ---------------------------------------------------------------
-
 static void report(const std::string &path, ProblemClass kind,
                    const llvm::Twine &message, Problems &problems) {
   problems.add({kind, "", "", message.str(), path});

@@ -46,15 +46,20 @@ def check_library(tally, library, folder, libraries):
     tally.check("exported symbols", not foreign, str(foreign[:3]))
 
 
-def check_cmake(tally, folder, c_compiler, cxx_compiler, package):
-    source = os.path.join(harness.ROOT, "examples/embed")
-    configured = run("cmake", "-G", "Ninja", "-S", source, "-B", f"{folder}/embed",
+def build_example(tally, name, folder, c_compiler, cxx_compiler):
+    """Builds an example against what is installed, in a folder of its name."""
+    source = os.path.join(harness.ROOT, "examples", name)
+    configured = run("cmake", "-G", "Ninja", "-S", source, "-B", f"{folder}/{name}",
                      f"-DCMAKE_PREFIX_PATH={folder}/prefix",
                      f"-DCMAKE_C_COMPILER={c_compiler}",
                      f"-DCMAKE_CXX_COMPILER={cxx_compiler}")  # fmt: skip
-    tally.check("find_package", configured.returncode == 0, configured.stderr)
-    built = run("cmake", "--build", f"{folder}/embed")
-    tally.check("build", built.returncode == 0, built.stdout[-2000:])
+    tally.check(f"{name}: find_package", configured.returncode == 0, configured.stderr)
+    built = run("cmake", "--build", f"{folder}/{name}")
+    tally.check(f"{name}: build", built.returncode == 0, built.stdout[-2000:])
+
+
+def check_cmake(tally, folder, c_compiler, cxx_compiler, package):
+    build_example(tally, "embed", folder, c_compiler, cxx_compiler)
     for program in ("embed_c", "embed_cpp", "embed_static"):
         path = f"{folder}/embed/{program}"
         tally.check(f"{program} is built", os.path.exists(path))
@@ -78,16 +83,9 @@ def check_loader(tally, folder, cxx_compiler):
 
 
 def check_plugin(tally, folder, c_compiler, cxx_compiler):
-    """The example of an operator builds against what is installed."""
-    source = os.path.join(harness.ROOT, "examples/custom-op")
-    configured = run("cmake", "-G", "Ninja", "-S", source, "-B", f"{folder}/plugin",
-                     f"-DCMAKE_PREFIX_PATH={folder}/prefix",
-                     f"-DCMAKE_C_COMPILER={c_compiler}",
-                     f"-DCMAKE_CXX_COMPILER={cxx_compiler}")  # fmt: skip
-    tally.check("find tcc::op", configured.returncode == 0, configured.stderr)
-    built = run("cmake", "--build", f"{folder}/plugin")
-    tally.check("build a plugin", built.returncode == 0, built.stdout[-2000:])
-    symbols = run("nm", "-D", "--defined-only", f"{folder}/plugin/librow_swish.so").stdout
+    """The example of an operator exports what tcc reads, and nothing else."""
+    build_example(tally, "custom-op", folder, c_compiler, cxx_compiler)
+    symbols = run("nm", "-D", "--defined-only", f"{folder}/custom-op/librow_swish.so").stdout
     tally.check("it exports tcc_plugin", " tcc_plugin" in symbols, symbols)
 
 

@@ -1,14 +1,14 @@
-/*===- tcc/op.h - Operators of your own
- *--------------------------------------===
- *
+/*===- tcc/op.h - Operators of your own -------------------------*- C -*-===*/
+/*
  * A plugin is a shared library that exports one variable, `tcc_plugin`. tcc
- *reads what it points to while it compiles a model (tcc --plugin libmine.so)
- *and calls nothing of it; nothing of it is needed when the program runs. Texts
- *are UTF-8, end with a zero and have at most 64 KiB. What is wrong with them is
- *listed, all at once, before anything is compiled. docs/custom-operators.md is
- *the guide.
+ * reads what it points to while it compiles a model (tcc --plugin libmine.so)
+ * and calls nothing of it; nothing of it is needed when the program runs.
  *
- *===----------------------------------------------------------------------===*/
+ * Texts are UTF-8, end with a zero and have at most 64 KiB. What is wrong with
+ * them is listed, all at once, before anything is compiled.
+ *
+ * docs/custom-operators.md is the guide.
+ */
 #ifndef TCC_OP_H
 #define TCC_OP_H
 
@@ -22,17 +22,21 @@ extern "C" {
 /* What `tcc_plugin_v1::abi` is. */
 #define TCC_OP_ABI 1u
 
-/* A kernel of a CPU: of the code in tcc_op_kernel_v1. Threads call it with
+/*
+ * A kernel of a CPU, in the code of a tcc_op_kernel_v1. Threads call it with
  * disjoint ranges of tasks, in any order; results are the same bits whatever
- * the ranges are. Nothing of it remains: it keeps no state, has no
- * constructors, throws nothing and calls nothing but memcpy, memmove, memset,
- * memcmp and bcmp. buffers  of the arguments that are Tensors and not None, in
- * their order, then of the results. Elements are row-major; a boolean is one
- * byte. Arguments may share a buffer, results share none. Aligned to their
- * elements, and to 64 bytes what no caller of the package binds. sizes    what
- * `sizes` gives, in its order: int64_t; a float as the bits of a double. first,
- * last  the tasks from first up to last - 1. scratch  `scratch` bytes, aligned
- * to 64, that no other thread uses. */
+ * the ranges are. It keeps no state, has no constructors, throws nothing and
+ * calls nothing but memcpy, memmove, memset, memcmp and bcmp.
+ *
+ * - buffers: of the arguments that are Tensors and not None, in their order,
+ *   then of the results. Elements are row-major; a boolean is one byte.
+ *   Arguments may share a buffer, results share none. What a caller of the
+ *   package binds is aligned to its elements, all else to 64 bytes.
+ * - sizes: what tcc_op_kernel_v1::sizes gives, in its order; floats as the
+ *   bits of doubles.
+ * - first, last: the tasks from `first` up to `last` - 1.
+ * - scratch: bytes that no other thread uses, aligned to 64, uninitialized.
+ */
 typedef void (*tcc_op_function)(void *const *buffers, const int64_t *sizes,
                                 int64_t first, int64_t last, void *scratch);
 
@@ -94,16 +98,21 @@ typedef struct tcc_op_v1 {
    * "[x.size(0), 2 * x.size(1)]". Null: those that `body` gives. */
   const char *shapes;
   /* The operator in terms of others:
+   *
    *   def body(x, scale, eps):
    *     return x * torch.rsqrt(x * x + eps) * scale
+   *
    * One that is made of elementwise functions fuses with its neighbours as
-   * built-in ones do. */
+   * built-in ones do. Null: none; then it needs kernels. */
   const char *body;
   /* The gradients of the arguments that are Tensors, in their order, None where
    * one is zero or no float. Parameters are those of `schema`, then the
-   * results, then the gradient of each result: def gradient(x, scale, eps, y,
-   * dy): return dy * scale * torch.rsqrt(x * x + eps), torch.sum(dy * y /
-   * scale) Null: that of `body`. */
+   * results, then the gradient of each result:
+   *
+   *   def gradient(x, scale, eps, y, dy):
+   *     return dy * scale, torch.sum(dy * y / scale)
+   *
+   * Null: that of `body`. */
   const char *gradient;
   /* Code instead of the body, where target and element types are those of one.
    * An operator with kernels needs `shapes`; its body, if it has one, serves
@@ -129,15 +138,10 @@ typedef struct tcc_plugin_v1 {
   size_t operator_count; /* at most 4096 */
 } tcc_plugin_v1;
 
-#ifdef __cplusplus
-extern "C"
-#else
-extern
-#endif
 #if defined(__GNUC__)
-    __attribute__((visibility("default")))
+__attribute__((visibility("default")))
 #endif
-    const tcc_plugin_v1 tcc_plugin;
+extern const tcc_plugin_v1 tcc_plugin;
 
 /* Puts the bytes of a file into the library: an object beside the source. NAME
  * and NAME_end are where they lie. */

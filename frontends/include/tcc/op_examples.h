@@ -13,7 +13,7 @@ struct ExampleInput {
   std::string type; ///< "f32"
   std::vector<int64_t> shape;
 
-  bool isFloat() const { return type[0] == 'f' || type[0] == 'b'; }
+  bool isFloat() const { return type[0] == 'f' || type == "bf16"; }
 };
 
 /// One of an operator's examples (tcc_op_v1::examples).
