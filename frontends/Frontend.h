@@ -35,7 +35,7 @@ struct Alias {
 
 /// What a package records of a plugin that the model was read with.
 struct PluginRecord {
-  std::string path, name, version;
+  std::string name, version;
   std::string digest; ///< XXH3-128 of the library's bytes, hexadecimal
 };
 

@@ -19,8 +19,8 @@ std::string describeOptions(const CompileOptions &options,
                             llvm::ArrayRef<PluginRecord> plugins,
                             const runtime::Tunings *tunings);
 
-/// Sets what `record`, as describeOptions wrote it, says, plugins without their
-/// paths; false if it says anything else.
+/// Sets what `record`, as describeOptions wrote it, says, of plugins in
+/// `plugins`; false if it says anything else.
 bool readOptions(llvm::StringRef record, CompileOptions &options,
                  std::vector<PluginRecord> &plugins);
 

@@ -1,6 +1,7 @@
 #include "compiler/pipeline/Reference.h"
 
 #include "compiler/codegen/region/RegionFrame.h"
+#include "compiler/codegen/region/SimplifyRegion.h"
 #include "compiler/package/EntryBuilder.h"
 #include "compiler/passes/graph/BindSymbols.h"
 #include "compiler/pipeline/Phases.h"
@@ -167,29 +168,45 @@ static llvm::Expected<HostTensor> readTensor(Type type, const void *data,
                                           getByteSize(tensor)));
 }
 
+/// The values of a kernel's symbols: a launch gives those that its code uses,
+/// in their order. Nothing if the computation has others.
+static std::optional<SmallVector<int64_t>>
+findSymbols(graph::FusedOp fused, std::span<const int64_t> sizes) {
+  auto region = codegen::simplifyRegion(fused);
+  if (failed(region))
+    return std::nullopt;
+  SmallVector<unsigned> used = codegen::getUsedSymbols(region->get());
+  if (used.size() != sizes.size() ||
+      llvm::any_of(codegen::getUsedSymbols(fused), [&](unsigned symbol) {
+        return !llvm::is_contained(used, symbol);
+      }))
+    return std::nullopt;
+  SmallVector<int64_t> symbols(used.empty() ? 0 : used.back() + 1);
+  for (auto [symbol, size] : llvm::zip_equal(used, sizes))
+    symbols[symbol] = size;
+  return symbols;
+}
+
 Result<std::vector<Tensor>>
 Reference::evaluateKernel(std::string_view kernel,
                           std::span<void *const> buffers,
-                          std::span<const int64_t> slots) const {
+                          std::span<const int64_t> sizes) const {
   graph::FusedOp fused = modules->kernels.lookup(kernel);
   if (!fused || fused->getNumOperands() > buffers.size())
     return makeError(Code::Usage, "the compiler makes no kernel '", kernel,
                      "' of this model: the package is of another one, or of "
                      "another compiler");
-  llvm::ArrayRef<int64_t> symbols(slots.data(), slots.size());
-  // Kernels that launches share have symbols of their own.
-  for (unsigned symbol : codegen::getUsedSymbols(fused))
-    if (symbol >= symbols.size())
-      return makeError(Code::Unsupported, "its sizes are of a launch, not of "
-                                          "the program");
+  auto symbols = findSymbols(fused, sizes);
+  if (!symbols)
+    return makeError(Code::Unsupported, "its sizes are not those of a launch");
   Evaluator::Tensors inputs;
   for (auto [i, type] : llvm::enumerate(fused->getOperandTypes())) {
-    auto input = readTensor(type, buffers[i], symbols);
+    auto input = readTensor(type, buffers[i], *symbols);
     if (!input)
       return Status(Code::Unsupported, toString(input.takeError()));
     inputs.push_back(std::move(*input));
   }
-  return toTensors(Evaluator(symbols).evaluate(fused, inputs));
+  return toTensors(Evaluator(*symbols).evaluate(fused, inputs));
 }
 
 /// The variant whose fixed extents are those of the inputs.

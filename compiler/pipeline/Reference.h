@@ -21,11 +21,11 @@ public:
          const std::vector<std::string> &plugins);
   ~Reference();
 
-  /// The results of a kernel. Its inputs lie at the first of `buffers`; `slots`
-  /// are the size slots of the walk.
+  /// The results of a kernel. Its inputs lie at the first of `buffers`; `sizes`
+  /// are those of the launch.
   runtime::Result<std::vector<runtime::Tensor>>
   evaluateKernel(std::string_view kernel, std::span<void *const> buffers,
-                 std::span<const int64_t> slots) const;
+                 std::span<const int64_t> sizes) const;
 
   /// The outputs of the model as it was imported.
   runtime::Result<std::vector<runtime::Tensor>>

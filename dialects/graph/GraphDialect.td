@@ -227,10 +227,10 @@ def Graph_CustomCodeAttr : AttrDef<Graph_Dialect, "CustomCode"> {
   let mnemonic = "custom_code";
   let summary = "code of a kernel for some machines of a target";
   let description = [{
-    `form` is "object", "llvm", "nvvm", "ptx" or "cubin", `machine` a name of --cpu
-    or --arch. The name of `bytes` has their digest.
+    `bytes` are an object, whose digest is in their name; `machine` is a name of
+    --cpu.
   }];
-  let parameters = (ins "::mlir::StringAttr":$form, "::mlir::StringAttr":$machine,
+  let parameters = (ins "::mlir::StringAttr":$machine,
                         "::mlir::DenseResourceElementsAttr":$bytes);
   let assemblyFormat = "`<` struct(params) `>`";
 }
@@ -239,14 +239,14 @@ def Graph_CustomKernelAttr : AttrDef<Graph_Dialect, "CustomKernel"> {
   let mnemonic = "custom_kernel";
   let summary = "a kernel that a plugin has for a target";
   let description = [{
-    A function `symbol` of the buffers of inputs and results and of `sizes`. On a
-    CPU `tasks` are divided among threads and a thread has `scratch` bytes; on a
-    GPU they are blocks of `threads`. `codes`: for the most able machines last.
+    A function `symbol` of the buffers of inputs and results and of `sizes`. `tasks`
+    are divided among threads; each has `scratch` bytes. `codes` are of the same
+    kernel for several machines.
   }];
   let parameters = (ins "::mlir::StringAttr":$target, "::mlir::StringAttr":$symbol,
                         "::mlir::AffineMapAttr":$sizes,
                         "::mlir::AffineMapAttr":$tasks,
-                        "::mlir::AffineMapAttr":$scratch, "int64_t":$threads,
+                        "::mlir::AffineMapAttr":$scratch,
                         "::mlir::ArrayAttr":$codes);
   let assemblyFormat = "`<` struct(params) `>`";
 }

@@ -2,9 +2,9 @@
 
 #include "tcc/op_examples.h"
 
+#include "frontends/plugin/ElementTypes.h"
 #include "frontends/plugin/Operator.h"
 #include "onnx.pb.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/raw_ostream.h"
 
 namespace tcc::plugin {
@@ -12,24 +12,6 @@ namespace tcc::plugin {
 using llvm::StringRef;
 
 static constexpr int64_t kMaxExtent = 4096, kMaxExamples = 64;
-
-static int32_t getDataType(StringRef type) {
-  return llvm::StringSwitch<int32_t>(type)
-      .Case("f64", onnx::TensorProto::DOUBLE)
-      .Case("f32", onnx::TensorProto::FLOAT)
-      .Case("f16", onnx::TensorProto::FLOAT16)
-      .Case("bf16", onnx::TensorProto::BFLOAT16)
-      .Case("i8", onnx::TensorProto::INT8)
-      .Case("i16", onnx::TensorProto::INT16)
-      .Case("i32", onnx::TensorProto::INT32)
-      .Case("i64", onnx::TensorProto::INT64)
-      .Case("u8", onnx::TensorProto::UINT8)
-      .Case("u16", onnx::TensorProto::UINT16)
-      .Case("u32", onnx::TensorProto::UINT32)
-      .Case("u64", onnx::TensorProto::UINT64)
-      .Case("bool", onnx::TensorProto::BOOL)
-      .Default(0);
-}
 
 namespace {
 
@@ -62,7 +44,7 @@ std::optional<std::string>
 ExampleReader::readTensor(StringRef name, StringRef value, OpExample &example) {
   auto [type, extents] = value.split('[');
   ExampleInput input{name.str(), type.trim().str(), {}};
-  if (!getDataType(input.type) || !extents.consume_back("]"))
+  if (!findElementType(input.type) || !extents.consume_back("]"))
     return "'" + value.str() + "' is no type like f32[3, 17]";
   llvm::SmallVector<StringRef> parts;
   extents.split(parts, ',', -1, /*KeepEmpty=*/false);
@@ -156,7 +138,8 @@ std::string ExampleReader::write(const OpExample &example, bool isWide) const {
   graph.set_name("example");
   for (const ExampleInput &input : example.inputs) {
     StringRef type = isWide && input.isFloat() ? "f64" : StringRef(input.type);
-    describe(*graph.add_input(), input.name, getDataType(type), input.shape);
+    describe(*graph.add_input(), input.name, findElementType(type)->onnxType,
+             input.shape);
   }
   onnx::NodeProto &call = *graph.add_node();
   call = node;

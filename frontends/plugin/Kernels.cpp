@@ -1,5 +1,6 @@
 //===- Kernels.cpp - The kernels of a call --------------------------------===//
 
+#include "frontends/plugin/ElementTypes.h"
 #include "frontends/plugin/Importer.h"
 
 #include "mlir/IR/BuiltinDialect.h"
@@ -16,29 +17,8 @@ using Kind = Item::Kind;
 
 // --- Element types -----------------------------------------------------------
 
-static std::string printType(Type type) {
-  if (type.isInteger(1))
-    return "bool";
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  stream << type;
-  return StringRef(text).starts_with("ui") ? "u" + text.substr(2) : text;
-}
-
-static Type readType(StringRef name, MLIRContext *context) {
-  Builder b(context);
-  unsigned bits;
-  if (name == "bool")
-    return b.getI1Type();
-  if (name == "bf16")
-    return b.getBF16Type();
-  if (name.consume_front("u") && !name.getAsInteger(10, bits))
-    return b.getIntegerType(bits, /*isSigned=*/false);
-  if (name.consume_front("i") && !name.getAsInteger(10, bits))
-    return b.getIntegerType(bits);
-  return name == "f64"   ? b.getF64Type()
-         : name == "f16" ? Type(b.getF16Type())
-                         : b.getF32Type();
+static std::string printType(Value value) {
+  return getName(getElementTypeOrSelf(value)).str();
 }
 
 static std::string join(ArrayRef<std::string> types) {
@@ -51,7 +31,7 @@ std::string Importer::printTypes(const Kernel &kernel) const {
 
 bool Importer::hasTypes(const Kernel &kernel) const {
   return llvm::equal(kernel.arguments, inputs, [](StringRef type, Value input) {
-    return type == printType(getElementTypeOrSelf(input));
+    return type == printType(input);
   });
 }
 
@@ -66,7 +46,7 @@ bool Importer::findKernels() {
     return true;
   std::vector<std::string> types, known;
   for (Value input : inputs)
-    types.push_back(printType(getElementTypeOrSelf(input)));
+    types.push_back(printType(input));
   for (const Kernel &kernel : op.kernels)
     known.push_back(printTypes(kernel));
   tracer.report(request, ProblemClass::unsupported,
@@ -90,8 +70,8 @@ std::optional<SmallVector<RankedTensorType>> Importer::getKernelTypes() {
       refuse("shape '" + shape.text + "' has too many elements");
       return std::nullopt;
     }
-    types.push_back(
-        graph::makeTensorType(*extents, readType(type, emitter.getContext())));
+    types.push_back(graph::makeTensorType(
+        *extents, makeType(*findElementType(type), emitter.getContext())));
   }
   return types;
 }
@@ -142,7 +122,7 @@ static Attribute keepBytes(const KernelCode &code, MLIRContext *context) {
                                     IntegerType::get(context, 8));
   Builder b(context);
   return graph::CustomCodeAttr::get(
-      context, b.getStringAttr("object"), b.getStringAttr(code.machine),
+      context, b.getStringAttr(code.machine),
       DenseResourceElementsAttr::get(type, handle));
 }
 
@@ -157,19 +137,21 @@ Attribute Importer::describe(const Kernel &kernel) {
   for (const KernelCode &code : kernel.codes)
     codes.push_back(keepBytes(code, context));
   Builder b(context);
-  return graph::CustomKernelAttr::get(
-      context, b.getStringAttr(kernel.target), b.getStringAttr(kernel.symbol),
-      sizes, tasks, scratch, /*threads=*/0, b.getArrayAttr(codes));
+  return graph::CustomKernelAttr::get(context, b.getStringAttr(kernel.target),
+                                      b.getStringAttr(kernel.symbol), sizes,
+                                      tasks, scratch, b.getArrayAttr(codes));
 }
 
 bool Importer::addKernels(OperationState &state) {
   SmallVector<Attribute> described;
   for (const Kernel *kernel : kernels) {
-    for (auto [i, type, result] : llvm::enumerate(kernel->results, state.types))
-      if (type != printType(getElementTypeOrSelf(result)))
+    for (auto [i, type, result] :
+         llvm::enumerate(kernel->results, state.types)) {
+      StringRef found = getName(getElementTypeOrSelf(result));
+      if (type != found)
         return refuse("result " + llvm::Twine(i) + " of kernel '" +
-                      printTypes(*kernel) + "' is " +
-                      printType(getElementTypeOrSelf(result)));
+                      printTypes(*kernel) + "' is " + found);
+    }
     described.push_back(describe(*kernel));
     if (!described.back())
       return false;

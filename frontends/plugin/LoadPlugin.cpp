@@ -37,7 +37,7 @@ void Operators::add(const std::string &path, const tcc_plugin_v1 &plugin,
                   " operators, at most " + llvm::Twine(kMaxOperators));
   if (!plugin.operators || plugin.operator_count == 0)
     return refuse("lists no operators");
-  plugins.push_back({path, plugin.name, plugin.version, ""});
+  plugins.push_back({plugin.name, plugin.version, ""});
   for (size_t i = 0; i < plugin.operator_count; ++i) {
     OperatorReader reader(path, i, problems);
     auto op = reader.read(plugin.operators[i]);

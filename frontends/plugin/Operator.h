@@ -51,8 +51,8 @@ struct Operator {
   std::string examples; ///< as it is given
 };
 
-/// The operators of the plugins of one compilation. Immutable once they are
-/// loaded.
+/// The operators of the plugins of one compilation. Immutable while a model is
+/// imported.
 class Operators {
 public:
   /// Opens the library `path` and reads its operators; all that is wrong with

@@ -1,9 +1,9 @@
 #include "frontends/plugin/OperatorReader.h"
 
+#include "frontends/plugin/ElementTypes.h"
 #include "frontends/plugin/ReadSchema.h"
 #include "runtime/package/Digest.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/ConvertUTF.h"
 #include <cstring>
 
@@ -107,13 +107,6 @@ void OperatorReader::readExpression(const char *text, StringRef field,
 
 // --- Kernels -----------------------------------------------------------------
 
-static bool isElementType(StringRef name) {
-  static const llvm::StringSet<> names = {"f64", "f32", "f16", "bf16", "i8",
-                                          "i16", "i32", "i64", "u8",   "u16",
-                                          "u32", "u64", "bool"};
-  return names.contains(name);
-}
-
 /// "f32, i64 -> f32".
 void OperatorReader::readTypes(const char *text, const Operator &op,
                                Kernel &kernel) {
@@ -124,7 +117,7 @@ void OperatorReader::readTypes(const char *text, const Operator &op,
     llvm::SmallVector<StringRef> parts;
     list.trim().split(parts, ',', -1, /*KeepEmpty=*/false);
     for (StringRef part : parts) {
-      if (!isElementType(part.trim()))
+      if (!findElementType(part.trim()))
         report("types: '" + part.trim() + "' is no element type");
       types.push_back(part.trim().str());
     }

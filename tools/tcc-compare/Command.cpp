@@ -9,6 +9,7 @@
 #include "tools/tcc-compare/Command.h"
 
 #include "compiler/pipeline/Reference.h"
+#include "runtime/package/SizeExpr.h"
 #include "tools/cli/CommandLine.h"
 #include "tools/tcc-run/Compare.h"
 #include "tools/tcc-run/Flags.h"
@@ -75,8 +76,14 @@ static std::string describeNodes(const format::Launch &launch) {
 Status KernelChecker::before(const format::Launch &launch,
                              std::span<void *const> buffers) {
   expected.clear();
-  auto evaluated = reference.evaluateKernel(kernelOf(launch), buffers,
-                                            context.walker().slots());
+  size_t count = launch.sizes() ? launch.sizes()->size() : 0;
+  std::vector<int64_t> sizes(count);
+  for (size_t i = 0; i < count; ++i)
+    if (!evaluate(*launch.sizes()->Get(i), context.walker().slots().data(),
+                  sizes[i]))
+      return makeError(Code::Usage, "kernel '", kernelOf(launch),
+                       "': a size overflows");
+  auto evaluated = reference.evaluateKernel(kernelOf(launch), buffers, sizes);
   if (evaluated.ok()) {
     expected = std::move(*evaluated);
     return Status();

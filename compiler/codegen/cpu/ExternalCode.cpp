@@ -5,8 +5,6 @@
 
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/ObjCopy/ConfigManager.h"
-#include "llvm/ObjCopy/ObjCopy.h"
 #include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -194,30 +192,6 @@ static CustomCodeAttr selectCode(CustomKernelAttr kernel, const Cpu &cpu) {
   return selected;
 }
 
-static llvm::Expected<Object> isolate(CustomKernelAttr kernel,
-                                      CustomCodeAttr code) {
-  auto binary = llvm::object::createBinary(getBytes(code));
-  if (!binary)
-    return binary.takeError();
-  std::string symbol = kernel.getSymbol().str(), name = getExternalName(kernel);
-  llvm::objcopy::ConfigManager config;
-  auto ignore = [](llvm::Error error) { return error; };
-  auto pattern = llvm::objcopy::NameOrPattern::create(
-      symbol, llvm::objcopy::MatchStyle::Literal, ignore);
-  if (!pattern)
-    return pattern.takeError();
-  if (llvm::Error error =
-          config.Common.SymbolsToKeepGlobal.addMatcher(std::move(pattern)))
-    return std::move(error);
-  config.Common.SymbolsToRename[symbol] = name;
-  Object isolated;
-  llvm::raw_svector_ostream stream(isolated);
-  if (llvm::Error error =
-          llvm::objcopy::executeObjcopyOnBinary(config, **binary, stream))
-    return std::move(error);
-  return isolated;
-}
-
 FailureOr<std::vector<Object>>
 collectExternals(ArrayRef<exec::KernelOp> kernels, const Cpu &cpu) {
   std::vector<Object> objects;
@@ -230,7 +204,8 @@ collectExternals(ArrayRef<exec::KernelOp> kernels, const Cpu &cpu) {
     if (!code)
       return op.emitError("'") << kernel.getSymbol().getValue()
                                << "' has no code for CPU '" << cpu.name << "'";
-    llvm::Expected<Object> object = isolate(kernel, code);
+    llvm::Expected<Object> object =
+        isolate(getBytes(code), kernel.getSymbol(), getExternalName(kernel));
     if (!object)
       return op.emitError(llvm::toString(object.takeError()));
     objects.push_back(std::move(*object));

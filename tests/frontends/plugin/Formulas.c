@@ -31,6 +31,14 @@ static const tcc_op_v1 kOperators[] = {
              "  return x[:x.size(0) // 2], x[x.size(0) // 2:, 0]\n"},
     {.bytes_of_this = sizeof(tcc_op_v1),
      .since = 1,
+     .schema = "mine::masked(Tensor x, Tensor mask) -> Tensor",
+     .body = "def body(x, mask):\n"
+             "  return torch.where(mask, x, 0.0)\n",
+     .gradient = "def gradient(x, mask, y, dy):\n"
+                 "  return torch.where(mask, dy, 0.0), None\n",
+     .examples = "x: f32[5], mask: bool[5]"},
+    {.bytes_of_this = sizeof(tcc_op_v1),
+     .since = 1,
      .schema = "mine::gated(Tensor x, Tensor? scale=None, str kind=\"swish\", "
                "bool negate=False, int[] sizes=[]) -> Tensor",
      .body = "def body(x, scale, kind, negate, sizes):\n"

@@ -1,5 +1,5 @@
 // An operator with a kernel, no body and no gradient.
-#include "tcc/op.h"
+#include "tests/frontends/plugin/Descriptions.h"
 
 TCC_OP_EMBED(tcc_test_kernels, TCC_CODE_KERNELCODE_X86_64_V3);
 
@@ -10,27 +10,16 @@ const tcc_op_code_v1 kCode = {sizeof(tcc_op_code_v1), TCC_OP_OBJECT,
                               tcc_test_kernels_end};
 
 const tcc_op_kernel_v1 kKernel = [] {
-  tcc_op_kernel_v1 kernel = {};
-  kernel.bytes_of_this = sizeof(kernel);
-  kernel.target = "cpu";
-  kernel.types = "i64 -> i64";
-  kernel.symbol = "count_runs";
+  tcc_op_kernel_v1 kernel = makeKernel("i64 -> i64", "count_runs", kCode);
   kernel.sizes = "x.size(0)";
-  kernel.tasks = "1";
-  kernel.codes = &kCode;
-  kernel.code_count = 1;
   return kernel;
 }();
 
 const tcc_op_v1 kOperator = [] {
-  tcc_op_v1 op = {};
-  op.bytes_of_this = sizeof(op);
-  op.since = 1;
-  op.schema = "tests::count_runs(Tensor x) -> Tensor";
+  tcc_op_v1 op =
+      makeOperator("tests::count_runs(Tensor x) -> Tensor", &kKernel);
   op.checks = "x.dim() == 1";
   op.shapes = "[1]";
-  op.kernels = &kKernel;
-  op.kernel_count = 1;
   op.examples = "x: i64[9]; x: i64[0]";
   return op;
 }();

@@ -1,5 +1,6 @@
 // What plugins get wrong, and what is said about it.
 #include "frontends/plugin/Operator.h"
+#include "tests/frontends/plugin/Descriptions.h"
 #include "llvm/Support/raw_ostream.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,10 +14,8 @@ constexpr char kSchema[] = "mine::twice(Tensor x, float by=2) -> Tensor";
 constexpr char kBody[] = "def body(x, by):\n  return x * by\n";
 
 tcc_op_v1 makeOperator() {
-  tcc_op_v1 op = {};
-  op.bytes_of_this = sizeof(op);
-  op.since = 1;
-  op.schema = kSchema;
+  tcc_op_v1 op = ::makeOperator(kSchema);
+  op.shapes = nullptr;
   op.body = kBody;
   return op;
 }
@@ -144,15 +143,9 @@ TEST(Operators, RefusesKernels) {
   const char bytes[8] = "object.";
   tcc_op_code_v1 code = {sizeof(code), TCC_OP_OBJECT, "x86-64-v3", bytes,
                          bytes + sizeof(bytes)};
-  tcc_op_kernel_v1 good = {};
-  good.bytes_of_this = sizeof(good);
-  good.target = "cpu";
-  good.types = "f32 -> f32";
-  good.symbol = "twice";
+  tcc_op_kernel_v1 good = makeKernel("f32 -> f32", "twice", code);
   good.sizes = "x.numel(); by";
   good.tasks = "x.size(0)";
-  good.codes = &code;
-  good.code_count = 1;
   auto load = [&](auto change) {
     tcc_op_kernel_v1 kernel = good;
     tcc_op_code_v1 changed = code;

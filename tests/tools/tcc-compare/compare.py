@@ -39,6 +39,17 @@ def make_model(path, factor=2.0, weight=1.0):
     onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=9), path)
 
 
+def make_shared(path):
+    """Two kernels of fixed sizes that are one but for these: launches give them."""
+    nodes = [helper.make_node("Exp", [x], [y], y) for x, y in (("a", "c"), ("b", "d"))]
+    graph = helper.make_graph(
+        nodes, "g", [floats("a", 6, 200), floats("b", 5, 3, 90)],
+        [floats("c", 6, 200), floats("d", 5, 3, 90)],
+    )  # fmt: skip
+    opset = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opset, ir_version=9), path)
+
+
 def main(tally, folder):
     def path(name):
         return os.path.join(folder, name)
@@ -70,6 +81,10 @@ def main(tally, folder):
     compare(1, "m.tcc", "weight.onnx", "--dim", "steps=3", says=says)
     compare(5, "m.tcc", "absent.onnx", "--dim", "steps=3")
     compare(2, "m.tcc", "model.onnx", "--no-such-flag")
+    make_shared(path("shared.onnx"))
+    run_tool("tcc", path("shared.onnx"), "-o", path("s.tcc"), "-q")
+    row = json.loads(compare(0, "s.tcc", "shared.onnx", "--json").out)
+    tally.check("shared", row["launches"] == 2 and row["skipped"] == [], str(row))
 
 
 if __name__ == "__main__":

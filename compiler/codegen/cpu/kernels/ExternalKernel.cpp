@@ -17,11 +17,13 @@ using namespace tcc::graph;
 
 namespace tcc::cpu {
 
-static constexpr llvm::StringLiteral kTarget = "cpu";
+static CustomKernelAttr findKernel(ExternalKernelOpInterface op) {
+  return op.findKernel(getHostTarget().getName());
+}
 
 CustomKernelAttr findExternal(FusedOp region) {
   auto op = dyn_cast_if_present<ExternalKernelOpInterface>(getAnchor(region));
-  return op ? op.findKernel(kTarget) : CustomKernelAttr();
+  return op ? findKernel(op) : CustomKernelAttr();
 }
 
 std::string getExternalName(CustomKernelAttr kernel) {
@@ -33,7 +35,7 @@ std::string getExternalName(CustomKernelAttr kernel) {
 
 FailureOr<TaskPlan> planExternal(ExternalKernelOpInterface op,
                                  ArrayRef<SymbolAttr> symbols) {
-  CustomKernelAttr kernel = op.findKernel(kTarget);
+  CustomKernelAttr kernel = findKernel(op);
   auto fused = op->getParentOfType<FusedOp>();
   auto yields = fused.getBody().front().getTerminator()->getOperands();
   bool isWhole = yields.size() == op->getNumResults() &&
@@ -66,7 +68,7 @@ static Value emitTable(OpBuilder &b, Location loc, Type type,
 void emitExternal(OpBuilder &b, KernelFrame &frame,
                   ExternalKernelOpInterface op) {
   Location loc = frame.loc;
-  CustomKernelAttr kernel = op.findKernel(kTarget);
+  CustomKernelAttr kernel = findKernel(op);
   Type pointer = LLVM::LLVMPointerType::get(b.getContext());
   Type i64 = b.getI64Type();
   SmallVector<Value> buffers, sizes;

@@ -30,21 +30,27 @@ static std::vector<uint64_t> placeKernels(ModuleOp module,
   return offsets;
 }
 
-/// `object` with its symbol `from` called `to`.
-static llvm::Expected<Object> rename(const Object &object, StringRef from,
-                                     StringRef to) {
-  auto binary = llvm::object::createBinary(
-      llvm::MemoryBufferRef({object.data(), object.size()}, "object"));
+llvm::Expected<Object> isolate(llvm::MemoryBufferRef object, StringRef from,
+                               StringRef to) {
+  auto binary = llvm::object::createBinary(object);
   if (!binary)
     return binary.takeError();
   llvm::objcopy::ConfigManager config;
+  auto name = llvm::objcopy::NameOrPattern::create(
+      from, llvm::objcopy::MatchStyle::Literal,
+      [](llvm::Error error) { return error; });
+  if (!name)
+    return name.takeError();
+  if (llvm::Error error =
+          config.Common.SymbolsToKeepGlobal.addMatcher(std::move(name)))
+    return std::move(error);
   config.Common.SymbolsToRename[from] = to;
-  Object renamed;
-  llvm::raw_svector_ostream stream(renamed);
+  Object isolated;
+  llvm::raw_svector_ostream stream(isolated);
   if (llvm::Error error =
           llvm::objcopy::executeObjcopyOnBinary(config, **binary, stream))
     return std::move(error);
-  return renamed;
+  return isolated;
 }
 
 FailureOr<CodeVariant>
@@ -61,7 +67,9 @@ emitImage(ModuleOp module, const codegen::Kernels &kernels, const Cpu &cpu,
         resources.cache, key, [&] { return make(kernel, name); });
     if (failed(object))
       return failure();
-    llvm::Expected<Object> named = rename(*object, name, kernel.getSymName());
+    llvm::Expected<Object> named =
+        isolate({StringRef(object->data(), object->size()), "object"}, name,
+                kernel.getSymName());
     if (!named)
       return kernel.emitError(llvm::toString(named.takeError()));
     return std::move(*named);

@@ -5,10 +5,16 @@
 #include "compiler/codegen/cache/CodeCache.h"
 #include "compiler/codegen/cpu/object/Cpu.h"
 #include "compiler/codegen/region/EmitAll.h"
+#include "llvm/Support/MemoryBufferRef.h"
 
 namespace tcc::cpu {
 
 using Object = codegen::Code;
+
+/// `object` with its function `from` called `to`, and all else that it defines
+/// local.
+llvm::Expected<Object> isolate(llvm::MemoryBufferRef object,
+                               llvm::StringRef from, llvm::StringRef to);
 
 /// What code of a kernel depends on, as far as it runs on `cpu`.
 KernelOptions getKernelOptions(const Cpu &cpu);

@@ -1,5 +1,5 @@
 // Operators whose code cannot be a part of packages.
-#include "tcc/op.h"
+#include "tests/frontends/plugin/Descriptions.h"
 
 TCC_OP_EMBED(tcc_test_calls, TCC_CODE_CALLS_X86_64_V3);
 TCC_OP_EMBED(tcc_test_state, TCC_CODE_STATE_X86_64_V3);
@@ -18,15 +18,8 @@ struct Case {
   tcc_op_kernel_v1 kernel;
 
   Case(const char *begin, const char *end, const char *machine = "x86-64-v3")
-      : code{sizeof(code), TCC_OP_OBJECT, machine, begin, end}, kernel() {
-    kernel.bytes_of_this = sizeof(kernel);
-    kernel.target = "cpu";
-    kernel.types = "i64 -> i64";
-    kernel.symbol = "kernel";
-    kernel.tasks = "1";
-    kernel.codes = &code;
-    kernel.code_count = 1;
-  }
+      : code{sizeof(code), TCC_OP_OBJECT, machine, begin, end},
+        kernel(makeKernel("i64 -> i64", "kernel", code)) {}
   Case(const Case &) = delete;
 };
 
@@ -42,27 +35,16 @@ const Case kCases[] = {
     {tcc_test_state, tcc_test_state_end, "x86-64-v9"},
 };
 
-tcc_op_v1 makeOperator(const char *schema, const Case &given) {
-  tcc_op_v1 op = {};
-  op.bytes_of_this = sizeof(op);
-  op.since = 1;
-  op.schema = schema;
-  op.shapes = "x.shape";
-  op.kernels = &given.kernel;
-  op.kernel_count = 1;
-  return op;
-}
-
 const tcc_op_v1 kOperators[] = {
-    makeOperator("hostile::calls(Tensor x) -> Tensor", kCases[0]),
-    makeOperator("hostile::state(Tensor x) -> Tensor", kCases[1]),
-    makeOperator("hostile::threads(Tensor x) -> Tensor", kCases[2]),
-    makeOperator("hostile::starts(Tensor x) -> Tensor", kCases[3]),
-    makeOperator("hostile::fixed(Tensor x) -> Tensor", kCases[4]),
-    makeOperator("hostile::writable(Tensor x) -> Tensor", kCases[5]),
-    makeOperator("hostile::text(Tensor x) -> Tensor", kCases[6]),
-    makeOperator("hostile::cut(Tensor x) -> Tensor", kCases[7]),
-    makeOperator("hostile::machine(Tensor x) -> Tensor", kCases[8]),
+    makeOperator("hostile::calls(Tensor x) -> Tensor", &kCases[0].kernel),
+    makeOperator("hostile::state(Tensor x) -> Tensor", &kCases[1].kernel),
+    makeOperator("hostile::threads(Tensor x) -> Tensor", &kCases[2].kernel),
+    makeOperator("hostile::starts(Tensor x) -> Tensor", &kCases[3].kernel),
+    makeOperator("hostile::fixed(Tensor x) -> Tensor", &kCases[4].kernel),
+    makeOperator("hostile::writable(Tensor x) -> Tensor", &kCases[5].kernel),
+    makeOperator("hostile::text(Tensor x) -> Tensor", &kCases[6].kernel),
+    makeOperator("hostile::cut(Tensor x) -> Tensor", &kCases[7].kernel),
+    makeOperator("hostile::machine(Tensor x) -> Tensor", &kCases[8].kernel),
 };
 
 } // namespace
