@@ -57,7 +57,7 @@ static FailureOr<Model> importOpen(const CompileOptions &options,
 /// What is wrong with the code that plugins bring for the target.
 static void checkCode(const Model &model, const Target &target,
                       Problems &problems) {
-  llvm::DenseSet<Attribute> seen;
+  llvm::DenseSet<std::pair<Attribute, unsigned>> seen;
   model.module.get()->walk([&](graph::ExternalKernelOpInterface op) {
     graph::CustomKernelAttr kernel = op.findKernel(target.getName());
     if (!kernel && !op.hasDecomposition())
@@ -65,10 +65,11 @@ static void checkCode(const Model &model, const Target &target,
           {ProblemClass::unsupported, getNodeName(op),
            getOrigin(op->getLoc()).op.str(),
            "has no kernel for " + target.getName().str() + ", and no body"});
-    if (!kernel || !seen.insert(kernel).second)
+    unsigned buffers = op->getNumOperands() + op->getNumResults();
+    if (!kernel || !seen.insert({kernel, buffers}).second)
       return;
     for (auto code : kernel.getCodes().getAsRange<graph::CustomCodeAttr>())
-      for (const std::string &problem : target.checkCode(kernel, code))
+      for (const std::string &problem : target.checkCode(op, code))
         problems.add({ProblemClass::badBytes, getNodeName(op),
                       getOrigin(op->getLoc()).op.str(),
                       ("kernel '" + kernel.getSymbol().getValue() + "' for " +

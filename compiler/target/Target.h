@@ -91,10 +91,10 @@ public:
   /// Whether it has kernels of the kind; ops of another are decomposed.
   virtual bool hasKernels(graph::KernelKind /*kind*/) const { return true; }
 
-  /// Why `code` cannot be a part of what it emits, as the function of `kernel`,
-  /// a line for each reason; empty if it can.
+  /// Why `code` cannot be a part of what it emits, as the function of a kernel
+  /// of `op` for this target, a line for each reason; empty if it can.
   virtual std::vector<std::string>
-  checkCode(graph::CustomKernelAttr /*kernel*/,
+  checkCode(graph::ExternalKernelOpInterface /*op*/,
             graph::CustomCodeAttr /*code*/) const {
     return {};
   }

@@ -223,14 +223,19 @@ def Graph_StepFieldParameter
   let defaultValue = "std::nullopt";
 }
 
+def Graph_CodeForm : Graph_Enum<"CodeForm", "what code of a kernel is", [
+  I32EnumAttrCase<"object", 1>, I32EnumAttrCase<"nvvm", 2>]>;
+
 def Graph_CustomCodeAttr : AttrDef<Graph_Dialect, "CustomCode"> {
   let mnemonic = "custom_code";
   let summary = "code of a kernel for some machines of a target";
   let description = [{
-    `bytes` are an object, whose digest is in their name; `machine` is a name of
-    --cpu.
+    The digest of `bytes` is in their name; `machine` is the least that runs them, a
+    name of --cpu or --arch. `form`: an ELF object for x86-64, or LLVM bitcode
+    for nvptx64.
   }];
-  let parameters = (ins "::mlir::StringAttr":$machine,
+  let parameters = (ins EnumParameter<Graph_CodeForm>:$form,
+                        "::mlir::StringAttr":$machine,
                         "::mlir::DenseResourceElementsAttr":$bytes);
   let assemblyFormat = "`<` struct(params) `>`";
 }
@@ -240,13 +245,13 @@ def Graph_CustomKernelAttr : AttrDef<Graph_Dialect, "CustomKernel"> {
   let summary = "a kernel that a plugin has for a target";
   let description = [{
     A function `symbol` of the buffers of inputs and results and of `sizes`. `tasks`
-    are divided among threads; each has `scratch` bytes. `codes` are of the same
-    kernel for several machines.
+    are divided among threads, each with `scratch` bytes; of a GPU they are blocks of
+    `threads` threads. `codes` are of the same kernel for several machines.
   }];
   let parameters = (ins "::mlir::StringAttr":$target, "::mlir::StringAttr":$symbol,
                         "::mlir::AffineMapAttr":$sizes,
                         "::mlir::AffineMapAttr":$tasks,
-                        "::mlir::AffineMapAttr":$scratch,
+                        "::mlir::AffineMapAttr":$scratch, "uint32_t":$threads,
                         "::mlir::ArrayAttr":$codes);
   let assemblyFormat = "`<` struct(params) `>`";
 }

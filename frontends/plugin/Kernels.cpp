@@ -122,7 +122,7 @@ static Attribute keepBytes(const KernelCode &code, MLIRContext *context) {
                                     IntegerType::get(context, 8));
   Builder b(context);
   return graph::CustomCodeAttr::get(
-      context, b.getStringAttr(code.machine),
+      context, code.form, b.getStringAttr(code.machine),
       DenseResourceElementsAttr::get(type, handle));
 }
 
@@ -137,9 +137,9 @@ Attribute Importer::describe(const Kernel &kernel) {
   for (const KernelCode &code : kernel.codes)
     codes.push_back(keepBytes(code, context));
   Builder b(context);
-  return graph::CustomKernelAttr::get(context, b.getStringAttr(kernel.target),
-                                      b.getStringAttr(kernel.symbol), sizes,
-                                      tasks, scratch, b.getArrayAttr(codes));
+  return graph::CustomKernelAttr::get(
+      context, b.getStringAttr(kernel.target), b.getStringAttr(kernel.symbol),
+      sizes, tasks, scratch, kernel.threads, b.getArrayAttr(codes));
 }
 
 bool Importer::addKernels(OperationState &state) {

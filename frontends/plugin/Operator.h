@@ -23,6 +23,7 @@ struct Expression {
 
 /// Code of a kernel, in the library.
 struct KernelCode {
+  graph::CodeForm form;
   std::string machine;
   llvm::StringRef bytes;
   std::string name; ///< of its digest
@@ -33,6 +34,7 @@ struct Kernel {
   std::string target, symbol;
   std::vector<std::string> arguments, results;   ///< element types, as "f32"
   std::vector<Expression> sizes, tasks, scratch; ///< one task and scratch
+  uint32_t threads = 0;                          ///< of a block; 0 on a CPU
   std::vector<KernelCode> codes;
 };
 

@@ -3,6 +3,7 @@
 #include "frontends/plugin/ElementTypes.h"
 #include "frontends/plugin/ReadSchema.h"
 #include "runtime/package/Digest.h"
+#include "runtime/package/Format.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/ConvertUTF.h"
 #include <cstring>
@@ -13,6 +14,8 @@ using llvm::StringRef;
 
 static constexpr size_t kMaxText = 64 << 10, kMaxKernels = 256, kMaxCodes = 16,
                         kMaxCode = 64 << 20;
+/// The targets that kernels may be for.
+static constexpr StringRef kHost = TCC_OP_CPU, kDevice = TCC_OP_CUDA;
 
 void OperatorReader::report(const llvm::Twine &message) {
   problems.add(
@@ -139,10 +142,13 @@ void OperatorReader::readCode(const tcc_op_code_v1 &given, Kernel &kernel) {
   if (given.bytes_of_this != sizeof(given))
     return report("code: is " + llvm::Twine(given.bytes_of_this) +
                   " bytes long, expected " + llvm::Twine(sizeof(given)));
-  if (given.form != TCC_OP_OBJECT)
-    return report("code: has form " + llvm::Twine(given.form) +
-                  ", expected TCC_OP_OBJECT");
+  auto form = graph::symbolizeCodeForm(given.form);
+  bool isObject = form == graph::CodeForm::object;
+  if (!form || isObject != (kernel.target == kHost))
+    return report("code: has form " + llvm::Twine(given.form) + ", expected " +
+                  (kernel.target == kHost ? "TCC_OP_OBJECT" : "TCC_OP_NVVM"));
   KernelCode code;
+  code.form = *form;
   code.machine = readName(given.machine, "machine");
   size_t size = given.end - given.begin;
   if (!given.begin || given.end <= given.begin || size > kMaxCode)
@@ -154,6 +160,22 @@ void OperatorReader::readCode(const tcc_op_code_v1 &given, Kernel &kernel) {
   kernel.codes.push_back(std::move(code));
 }
 
+/// What a CPU and a GPU do not have in common.
+void OperatorReader::readBlock(const tcc_op_kernel_v1 &given, Kernel &kernel) {
+  kernel.threads = given.threads;
+  if (kernel.target == kHost && given.threads != 0)
+    report("threads: are " + llvm::Twine(given.threads) +
+           ", expected 0 for a CPU");
+  if (kernel.target != kDevice)
+    return;
+  if (given.threads == 0 || given.threads > format::kMaxBlockThreads ||
+      given.threads % format::kWarpSize != 0)
+    report("threads: are " + llvm::Twine(given.threads) +
+           ", expected a multiple of 32 up to 1024");
+  if (given.scratch)
+    report("scratch: is for CPUs alone");
+}
+
 void OperatorReader::readKernel(const tcc_op_kernel_v1 &given, Operator &op) {
   if (given.bytes_of_this != sizeof(given))
     return report("kernel: is " + llvm::Twine(given.bytes_of_this) +
@@ -161,8 +183,11 @@ void OperatorReader::readKernel(const tcc_op_kernel_v1 &given, Operator &op) {
   Kernel kernel;
   kernel.target = readName(given.target, "target");
   kernel.symbol = readName(given.symbol, "symbol");
-  if (!kernel.target.empty() && kernel.target != "cpu")
-    report("target: is '" + kernel.target + "', expected 'cpu'");
+  if (!kernel.target.empty() && kernel.target != kHost &&
+      kernel.target != kDevice)
+    report("target: is '" + kernel.target + "', expected '" + kHost + "' or '" +
+           kDevice + "'");
+  readBlock(given, kernel);
   readTypes(given.types, op, kernel);
   readExpressions(given.sizes, "sizes", op, kernel.sizes);
   readExpression(given.tasks, "tasks", nullptr, op, kernel.tasks);

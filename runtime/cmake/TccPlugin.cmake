@@ -1,28 +1,67 @@
-# tcc_add_plugin(NAME SOURCES file... [KERNELS file... CPUS name...]): a library that
-# defines operators (tcc/op.h). Each of KERNELS, C++ of CPU kernels, is compiled for
-# each of CPUS, names of --cpu and -march; the path of the object of mine.cpp for
-# x86-64-v3 is TCC_CODE_MINE_X86_64_V3 in the sources, for TCC_OP_EMBED.
+# tcc_add_plugin(NAME SOURCES file... [KERNELS file... CPUS name...]
+#   [BITCODE file...] [PTX file...]): a library that defines operators (tcc/op.h).
+# Code of kernels is compiled first, and the path of its file is a macro in the sources,
+# for TCC_OP_EMBED:
+#   KERNELS  C++ of CPU kernels, for each of CPUS, names of --cpu and -march:
+#            TCC_CODE_MINE_X86_64_V3 of mine.cpp
+#   BITCODE  CUDA C++, by a clang of LLVM 19 or older, which needs no CUDA toolkit, if
+#            the source takes tcc/op_cuda.h: TCC_CODE_MINE_NVVM of mine.cu
+#   PTX      CUDA C++, by nvcc: TCC_CODE_MINE_PTX of mine.cu
+# GPU code is for sm_80 and what came after.
+
+# What compiles bitcode: that of the project, if it is one; else the newest.
+function(tcc_find_clang result)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL Clang AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 20)
+    set(${result} ${CMAKE_CXX_COMPILER} PARENT_SCOPE)
+    return()
+  endif()
+  find_program(TCC_CLANG NAMES clang++-19 clang++-18 clang++-17 clang++-16 clang++
+    DOC "clang of LLVM 19 or older, for bitcode of GPU kernels")
+  if(NOT TCC_CLANG)
+    message(FATAL_ERROR "tcc_add_plugin: bitcode needs a clang of LLVM 19 or older: TCC_CLANG")
+  endif()
+  set(${result} ${TCC_CLANG} PARENT_SCOPE)
+endfunction()
+
+# Compiles `source` by the command that follows, for the macro TCC_CODE_<stem>_<kind>.
+function(tcc_add_plugin_code plugin sources source kind)
+  cmake_path(GET source STEM stem)
+  set(object ${CMAKE_CURRENT_BINARY_DIR}/${plugin}.${stem}.${kind})
+  cmake_path(ABSOLUTE_PATH source OUTPUT_VARIABLE path)
+  set(folders $<TARGET_PROPERTY:${plugin},INCLUDE_DIRECTORIES>)
+  add_custom_command(OUTPUT ${object}
+    COMMAND ${ARGN} "$<$<BOOL:${folders}>:-I$<JOIN:${folders},;-I>>" ${path} -o ${object}
+    DEPENDS ${path} COMMAND_EXPAND_LISTS)
+  string(MAKE_C_IDENTIFIER "TCC_CODE_${stem}_${kind}" macro)
+  string(TOUPPER ${macro} macro)
+  target_compile_definitions(${plugin} PRIVATE ${macro}="${object}")
+  set_property(SOURCE ${sources} APPEND PROPERTY OBJECT_DEPENDS ${object})
+endfunction()
+
 function(tcc_add_plugin name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;KERNELS;CPUS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;KERNELS;CPUS;BITCODE;PTX" ${ARGN})
   add_library(${name} MODULE ${ARG_SOURCES})
   if(TARGET tcc::op)
     target_link_libraries(${name} PRIVATE tcc::op)
   endif()
   foreach(source IN LISTS ARG_KERNELS)
     foreach(cpu IN LISTS ARG_CPUS)
-      cmake_path(GET source STEM stem)
-      set(object ${CMAKE_CURRENT_BINARY_DIR}/${name}.${stem}.${cpu}.o)
-      cmake_path(ABSOLUTE_PATH source OUTPUT_VARIABLE path)
-      add_custom_command(OUTPUT ${object}
-        COMMAND ${CMAKE_CXX_COMPILER} -std=c++17 -O3 -fPIC -march=${cpu}
-          -ffunction-sections -fno-exceptions -fno-rtti -fno-math-errno
-          -fno-stack-protector -fno-asynchronous-unwind-tables
-          -c ${path} -o ${object}
-        DEPENDS ${path})
-      string(MAKE_C_IDENTIFIER "TCC_CODE_${stem}_${cpu}" macro)
-      string(TOUPPER ${macro} macro)
-      target_compile_definitions(${name} PRIVATE ${macro}="${object}")
-      set_property(SOURCE ${ARG_SOURCES} APPEND PROPERTY OBJECT_DEPENDS ${object})
+      tcc_add_plugin_code(${name} "${ARG_SOURCES}" ${source} ${cpu}
+        ${CMAKE_CXX_COMPILER} -std=c++17 -O3 -fPIC -march=${cpu}
+        -ffunction-sections -fno-exceptions -fno-rtti -fno-math-errno
+        -fno-stack-protector -fno-asynchronous-unwind-tables -c)
     endforeach()
+  endforeach()
+  foreach(source IN LISTS ARG_BITCODE)
+    tcc_find_clang(clang)
+    tcc_add_plugin_code(${name} "${ARG_SOURCES}" ${source} nvvm
+      ${clang} -x cuda --cuda-device-only --cuda-gpu-arch=sm_80 -nocudainc
+      -nocudalib -Wno-unknown-cuda-version -std=c++17 -O3 -ffp-contract=off
+      -emit-llvm -c)
+  endforeach()
+  foreach(source IN LISTS ARG_PTX)
+    find_package(CUDAToolkit REQUIRED)
+    tcc_add_plugin_code(${name} "${ARG_SOURCES}" ${source} ptx
+      ${CUDAToolkit_NVCC_EXECUTABLE} -ptx -arch=compute_80 -std=c++17 -fmad=false)
   endforeach()
 endfunction()

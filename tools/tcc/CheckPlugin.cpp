@@ -2,7 +2,8 @@
 //
 // An example is compiled by the ordinary pipeline: with its kernels, and by its
 // body alone in f64. The first must give the same bits whatever the number of
-// threads, and what the second gives but for rounding. Gradients are compared
+// threads, and what the second gives but for rounding. Kernels for GPUs run on
+// the emulated one, which looks at each access. Gradients are compared
 // with difference quotients of fourth order along random directions, in f64 if
 // there is a body. What a caller binds lies before pages that nobody may touch.
 //
@@ -173,7 +174,10 @@ public:
       throw Failure{message, report.exitCode};
     }
     package = Package::open(options.output);
-    program.emplace(*package);
+    ProgramOptions loading;
+    if (options.emulation != Emulation::None)
+      loading.device = "emulated";
+    program.emplace(*package, loading);
     for (size_t i = 0; i < program->outputCount(); ++i)
       allocate(program->output(i), outputs);
   }
@@ -234,8 +238,11 @@ private:
 class Checker {
 public:
   Checker(const std::string &plugin, const OpExample &example,
-          const std::string &folder)
+          const std::string &folder, const CompileOptions &given)
       : example(example), folder(folder) {
+    options.target = given.target;
+    options.emulation = given.emulation;
+    options.archs = given.archs;
     options.import.plugins = {plugin};
     options.recordsDecisions = false;
     options.jobs = 1;
@@ -249,8 +256,13 @@ private:
   void addInput(const ExampleInput &input);
   void checkResults();
   void checkGradient(bool isWide);
+  /// What has no kernels is computed by the host.
   CompileOptions getOptions(bool usesKernels) const {
     CompileOptions changed = options;
+    if (!usesKernels) {
+      changed.target = "cpu";
+      changed.emulation = Emulation::None;
+    }
     changed.import.usesPluginKernels = usesKernels;
     return changed;
   }
@@ -385,12 +397,13 @@ void Checker::run() {
 
 /// What a check says goes to the pipe; the exit code.
 static int runChild(const std::string &path, const OpExample &example,
-                    const std::string &folder, int pipe) {
+                    const std::string &folder, const CompileOptions &given,
+                    int pipe) {
   // Also where a sanitizer would report them and exit.
   for (int number : {SIGSEGV, SIGBUS, SIGILL, SIGFPE})
     std::signal(number, SIG_DFL);
   try {
-    Checker(path, example, folder).run();
+    Checker(path, example, folder, given).run();
     return 0;
   } catch (const Failure &failure) {
     dprintf(pipe, "%s", failure.message.c_str());
@@ -403,7 +416,8 @@ static int runChild(const std::string &path, const OpExample &example,
 
 /// What is wrong with an example, and the exit code.
 static Failure runExample(const std::string &path, const OpExample &example,
-                          const std::string &folder) {
+                          const std::string &folder,
+                          const CompileOptions &given) {
   int ends[2];
   if (pipe(ends) != 0)
     return {"there is no pipe for it", 70};
@@ -412,7 +426,7 @@ static Failure runExample(const std::string &path, const OpExample &example,
   pid_t child = fork();
   if (child == 0) {
     close(ends[0]);
-    _exit(runChild(path, example, folder, ends[1]));
+    _exit(runChild(path, example, folder, given, ends[1]));
   }
   close(ends[1]);
   Failure failure{"", 0};
@@ -436,7 +450,11 @@ static Failure runExample(const std::string &path, const OpExample &example,
   return failure;
 }
 
-int tools::checkPlugin(const std::string &path, bool isQuiet) {
+int tools::checkPlugin(const std::string &path, CompileOptions given,
+                       bool isQuiet) {
+  // The emulated device is the one that finds what is wrong.
+  if (given.target == "cuda")
+    given.emulation = Emulation::Race;
   OpExamples found = readExamples(path);
   for (const std::string &problem : found.problems)
     std::cerr << "tcc: " << problem << '\n';
@@ -458,7 +476,7 @@ int tools::checkPlugin(const std::string &path, bool isQuiet) {
   int code = 0;
   for (const OpExample &example : found.examples) {
     *isRunning = false;
-    Failure failure = runExample(path, example, folder);
+    Failure failure = runExample(path, example, folder, given);
     if (failure.code == 0)
       continue;
     std::cerr << "tcc: " << path << ": " << example.name << " (" << example.text

@@ -151,7 +151,8 @@ int main(int argc, char **argv) {
   if (std::optional<int> code = tools::parseOptions(argc, argv, options))
     return *code;
   if (!options.checkedPlugin.empty())
-    return tools::checkPlugin(options.checkedPlugin, options.quiet);
+    return tools::checkPlugin(options.checkedPlugin, options.compile,
+                              options.quiet);
 
   CompileReport report = compile(options.compile);
   printMessages(options, report);

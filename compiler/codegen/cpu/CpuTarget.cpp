@@ -54,9 +54,9 @@ public:
   }
   void addPasses(OpPassManager &pm, TargetStage stage) const override;
   std::vector<std::string>
-  checkCode(graph::CustomKernelAttr kernel,
+  checkCode(graph::ExternalKernelOpInterface op,
             graph::CustomCodeAttr code) const override {
-    return cpu::checkCode(kernel, code);
+    return cpu::checkCode(op.findKernel(getName()), code);
   }
   FailureOr<KernelInfo> plan(graph::FusedOp fused) const override {
     return cpu::analyzeKernel(fused);

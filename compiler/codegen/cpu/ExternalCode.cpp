@@ -1,14 +1,14 @@
 #include "compiler/codegen/cpu/ExternalCode.h"
 
-#include "compiler/codegen/cpu/kernels/ExternalKernel.h"
 #include "compiler/codegen/cpu/object/Library.h"
+#include "compiler/codegen/region/ExternalKernel.h"
 
-#include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
+using namespace tcc::codegen;
 using namespace tcc::graph;
 using llvm::object::ELF64LEObjectFile;
 using llvm::object::ELFSymbolRef;
@@ -16,28 +16,7 @@ using llvm::object::SymbolRef;
 
 namespace tcc::cpu {
 
-static llvm::MemoryBufferRef getBytes(CustomCodeAttr code) {
-  ArrayRef<char> bytes;
-  if (auto *blob = code.getBytes().getRawHandle().getBlob())
-    bytes = blob->getData();
-  return {StringRef(bytes.data(), bytes.size()), "object"};
-}
-
 // --- Checks ------------------------------------------------------------------
-
-/// The functions that images have for kernels to call.
-static const llvm::StringSet<> &getLibraryFunctions() {
-  static const llvm::StringSet<> names = [] {
-    llvm::StringSet<> found;
-    auto object = llvm::cantFail(
-        ELF64LEObjectFile::create({getLibraryObject(), "library"}));
-    for (const ELFSymbolRef symbol : object.symbols())
-      if (llvm::cantFail(symbol.getFlags()) & SymbolRef::SF_Global)
-        found.insert(llvm::cantFail(symbol.getName()));
-    return found;
-  }();
-  return names;
-}
 
 namespace {
 
@@ -81,7 +60,7 @@ llvm::Error ObjectChecker::checkSymbols() {
                  (*flags & SymbolRef::SF_Global) &&
                  *type == SymbolRef::ST_Function;
     if (!isHere && *name != "_GLOBAL_OFFSET_TABLE_" &&
-        !getLibraryFunctions().contains(*name))
+        !hasLibraryFunction(*name))
       report("needs '" + *name + "', which no package has");
     if (symbol.getELFType() == llvm::ELF::STT_TLS)
       report("has thread-local '" + *name + "'");
@@ -197,7 +176,8 @@ collectExternals(ArrayRef<exec::KernelOp> kernels, const Cpu &cpu) {
   std::vector<Object> objects;
   llvm::StringSet<> names;
   for (exec::KernelOp op : kernels) {
-    auto kernel = findExternal(cast<FusedOp>(op.getComputation()));
+    auto kernel = findExternal(cast<FusedOp>(op.getComputation()),
+                               getHostTarget().getName());
     if (!kernel || !names.insert(getExternalName(kernel)).second)
       continue;
     CustomCodeAttr code = selectCode(kernel, cpu);

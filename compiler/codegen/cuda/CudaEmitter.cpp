@@ -2,6 +2,7 @@
 
 #include "compiler/codegen/cache/KernelKey.h"
 #include "compiler/codegen/cpu/object/EmitObjects.h"
+#include "compiler/codegen/cuda/ExternalDeviceCode.h"
 #include "compiler/codegen/cuda/emulation/Emulation.h"
 #include "compiler/codegen/cuda/nvvm/Assembler.h"
 #include "compiler/codegen/cuda/nvvm/DeviceCode.h"
@@ -90,6 +91,11 @@ FailureOr<OwningOpRef<ModuleOp>> CudaEmitter::emitLoops(exec::KernelOp kernel,
   return target.emit(fused, name, KernelOptions());
 }
 
+static FailureOr<std::optional<ExternalBitcode>>
+findExternal(exec::KernelOp kernel, const Arch &arch) {
+  return findBitcode(cast<graph::FusedOp>(kernel.getComputation()), arch);
+}
+
 // --- PTX ---
 
 /// `text` with each `from` replaced by `to`.
@@ -107,10 +113,11 @@ CudaEmitter::emitText(ModuleOp module, const Arch &arch,
     std::string key = codegen::makeKey(kernel, settings);
     std::string name = "kernel_" + key;
     auto make = [&]() -> FailureOr<codegen::Code> {
+      auto external = findExternal(kernel, arch);
       auto loops = emitLoops(kernel, name);
-      if (failed(loops))
+      if (failed(external) || failed(loops))
         return failure();
-      FailureOr<std::string> text = emitPtx(loops->get(), arch);
+      FailureOr<std::string> text = emitPtx(loops->get(), arch, *external);
       if (failed(text))
         return failure();
       return codegen::Code(text->begin(), text->end());
@@ -211,10 +218,12 @@ FailureOr<CodeVariant>
 CudaEmitter::emulate(ModuleOp module, const EmitResources &resources) const {
   auto make = [&](exec::KernelOp kernel,
                   StringRef name) -> FailureOr<cpu::Object> {
+    auto external = findExternal(kernel, oldest);
     auto loops = emitLoops(kernel, name);
-    if (failed(loops))
+    if (failed(external) || failed(loops))
       return failure();
-    return emitEmulation(loops->get(), host, emulation == Emulation::Race);
+    return emitEmulation(loops->get(), host, emulation == Emulation::Race,
+                         *external);
   };
   StringRef settings =
       emulation == Emulation::Race ? "emulated, checked" : "emulated";

@@ -1,6 +1,7 @@
 #include "compiler/codegen/cuda/CudaTarget.h"
 
 #include "compiler/codegen/cuda/CudaEmitter.h"
+#include "compiler/codegen/cuda/ExternalDeviceCode.h"
 #include "compiler/codegen/cuda/kernels/DescribeLibrary.h"
 #include "compiler/codegen/cuda/kernels/DeviceKernel.h"
 #include "compiler/codegen/cuda/nvvm/DeviceCode.h"
@@ -27,6 +28,11 @@ public:
   void addPasses(OpPassManager &pm, TargetStage stage) const override;
   bool hasKernels(graph::KernelKind kind) const override {
     return cuda::hasKernels(kind);
+  }
+  std::vector<std::string>
+  checkCode(graph::ExternalKernelOpInterface op,
+            graph::CustomCodeAttr code) const override {
+    return cuda::checkCode(op, code);
   }
   bool isOfLibrary(Operation *anchor, ArrayRef<Value> results,
                    function_ref<bool(Value)> isInput) const override;

@@ -22,6 +22,10 @@ extern "C" {
 /* What `tcc_plugin_v1::abi` is. */
 #define TCC_OP_ABI 1u
 
+/* The targets that kernels are for: names of --target. */
+#define TCC_OP_CPU "cpu"
+#define TCC_OP_CUDA "cuda"
+
 /*
  * A kernel of a CPU, in the code of a tcc_op_kernel_v1. Threads call it with
  * disjoint ranges of tasks, in any order; results are the same bits whatever
@@ -40,16 +44,31 @@ extern "C" {
 typedef void (*tcc_op_function)(void *const *buffers, const int64_t *sizes,
                                 int64_t first, int64_t last, void *scratch);
 
+/*
+ * A kernel of a GPU is a __global__ function of
+ *
+ * - a pointer for each buffer, in the order of those of a tcc_op_function;
+ * - a parameter of 64 bits for each of tcc_op_kernel_v1::sizes, an integer or a
+ *   double.
+ *
+ * It is launched with tcc_op_kernel_v1::tasks blocks of `threads` threads, of
+ * one dimension. It keeps no state and calls nothing but libdevice's functions.
+ */
+
 typedef enum tcc_op_form {
   /* A relocatable ELF object for x86-64, compiled with -fPIC. */
-  TCC_OP_OBJECT = 1
+  TCC_OP_OBJECT = 1,
+  /* LLVM bitcode for nvptx64, of LLVM 19 or older. It becomes PTX for each
+   * --arch, and code of the host for --emulate. */
+  TCC_OP_NVVM = 2
 } tcc_op_form;
 
 typedef struct tcc_op_code_v1 {
   uint32_t bytes_of_this;
   uint32_t form; /* tcc_op_form */
-  /* The least machine that it runs on: a name of --cpu, "x86-64-v3". Of several
-   * that fit the one with most features is taken. */
+  /* The least machine that it runs on: a name of --cpu, "x86-64-v3", or of
+   * --arch, "sm_80". Of several that fit the one with most features is taken.
+   */
   const char *machine;
   /* Its bytes, from `begin` up to `end`: see TCC_OP_EMBED. */
   const char *begin, *end;
@@ -58,7 +77,7 @@ typedef struct tcc_op_code_v1 {
 /* Code for some element types on one target. */
 typedef struct tcc_op_kernel_v1 {
   uint32_t bytes_of_this;
-  const char *target; /* "cpu" */
+  const char *target; /* TCC_OP_CPU, with objects, or TCC_OP_CUDA */
   /* The element types of Tensors, in order, and of results: "f32, i64 -> f32".
    * They are f64, f32, f16, bf16, i8 to i64, u8 to u64 and bool. */
   const char *types;
@@ -66,9 +85,12 @@ typedef struct tcc_op_kernel_v1 {
   /* Expressions of the arguments, separated by semicolons: "x.size(0); eps".
    * Null: none. */
   const char *sizes;
-  /* How many tasks there are: work that may run on threads of their own. */
+  /* How many tasks there are: work that may run on threads of their own. Of a
+   * GPU: blocks. */
   const char *tasks;
-  const char *scratch; /* bytes of a thread; null: none */
+  const char *scratch; /* CPU: bytes of a thread; null: none */
+  /* GPU: threads of a block, whole warps, at most 1024. CPU: 0. */
+  uint32_t threads;
   const tcc_op_code_v1 *codes;
   size_t code_count;
 } tcc_op_kernel_v1;

@@ -139,6 +139,12 @@ TEST(Operators, RefusesTexts) {
   }
 }
 
+static tcc_op_kernel_v1 &makeGpu(tcc_op_kernel_v1 &kernel) {
+  kernel.target = "cuda";
+  kernel.threads = 64;
+  return kernel;
+}
+
 TEST(Operators, RefusesKernels) {
   const char bytes[8] = "object.";
   tcc_op_code_v1 code = {sizeof(code), TCC_OP_OBJECT, "x86-64-v3", bytes,
@@ -175,6 +181,19 @@ TEST(Operators, RefusesKernels) {
       {[](Op &, Kernel &k, Code &) { k.bytes_of_this = 1; }, "kernel: is 1"},
       {[](Op &, Kernel &k, Code &) { k.target = nullptr; }, "target: is no"},
       {[](Op &, Kernel &k, Code &) { k.target = "gpu"; }, "expected 'cpu'"},
+      {[](Op &, Kernel &k, Code &) { k.threads = 32; }, "threads: are 32"},
+      {[](Op &, Kernel &k, Code &) { k.target = "cuda"; },
+       "threads: are 0, expected a multiple of 32"},
+      {[](Op &, Kernel &k, Code &) { makeGpu(k).threads = 100; },
+       "threads: are 100"},
+      {[](Op &, Kernel &k, Code &) { makeGpu(k).threads = 2048; },
+       "threads: are 2048"},
+      {[](Op &, Kernel &k, Code &) { makeGpu(k).scratch = "8"; },
+       "scratch: is for CPUs alone"},
+      {[](Op &, Kernel &k, Code &) { makeGpu(k); },
+       "code: has form 1, expected TCC_OP_NVVM"},
+      {[](Op &, Kernel &, Code &c) { c.form = TCC_OP_NVVM; },
+       "code: has form 2, expected TCC_OP_OBJECT"},
       {[](Op &, Kernel &k, Code &) { k.symbol = ""; }, "symbol: is no name"},
       {[](Op &, Kernel &k, Code &) { k.symbol = "a b"; }, "symbol: is no name"},
       {[](Op &, Kernel &k, Code &) { k.types = nullptr; },

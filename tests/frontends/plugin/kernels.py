@@ -1,7 +1,7 @@
 """Operators with kernels of their own: results, gradients, launches.
 
-What they compute is numpy's. On other targets than the CPU the body serves, and what has
-none is refused.
+What they compute is numpy's. Kernels for GPUs run on the emulated one. Without a kernel the
+body serves, and what has none is refused.
 """
 
 import os
@@ -128,24 +128,40 @@ def check_gradients(tally, folder, random):
         check(tally, f"gradients {flags}", model.run({"x": x, "s": s, "w": w}, 3), expected)
 
 
-def check_targets(tally, folder, random):
-    """Emulated CUDA takes the body; without one there is no program."""
-    rows = [("x", [6, 20]), ("s", [20])]
-    model = Model(folder, [node("row_swish", ["x", "s"], ["y"])], rows, [("y", [6, 20])])
-    flags = ("--target=cuda", "--emulate")
+def check_cuda(tally, folder, random):
+    """On emulated CUDA bitcode runs, whose accesses are looked at: one launch each of the
+    operator and of its gradient, with a symbolic dimension."""
+    model = Model(
+        folder,
+        [node("Relu", ["x"], ["positive"], ""), node("row_swish", ["positive", "s"], ["y"], beta=1.5)],
+        [("x", ["rows", 70]), ("s", [70])],
+        [("y", ["rows", 70])],
+    )  # fmt: skip
+    flags = ("--target=cuda", "--emulate=race", "--dim=rows=1..64", "--grad-of=y", "--wrt=x,s")
     compiled = model.compile(*flags)
-    if tally.check("body on cuda", compiled.code == 0, first_line(compiled)):
-        x = random.standard_normal((6, 20)).astype(np.float32)
-        s = random.standard_normal(20).astype(np.float32)
-        results = model.run({"x": x, "s": s}, 1, "--device=emulated")
-        check(tally, "body on cuda", results, [swish(x, s, 1)])
+    if not tally.check("bitcode on cuda", compiled.code == 0, first_line(compiled)):
+        return
+    for rows in (1, 5, 64):
+        x = random.standard_normal((rows, 70)).astype(np.float32)
+        s = random.standard_normal(70).astype(np.float32)
+        p = np.maximum(x, 0)
+        gate = sigmoid(1.5 * p)
+        slope = gate + 1.5 * p * gate * (1 - gate)
+        expected = [swish(p, s, 1.5), s * slope * (x > 0), (p * gate).sum(0)]
+        results = model.run({"x": x, "s": s}, 3, "--device=emulated")
+        check(tally, f"bitcode on cuda, {rows} rows", results, expected)
     whole = [("n", [4], TensorProto.INT64)], [("y", [1], TensorProto.INT64)]
     model = Model(folder, [node("count_runs", ["n"], ["y"], "tests")], *whole)
-    refused = model.compile(*flags)
+    refused = model.compile("--target=cuda", "--emulate")
     message = "(tests::count_runs): has no kernel for cuda, and no body"
     tally.check("no body on cuda", refused.code == 4 and message in refused.err, refused.err)
-    halves = [("x", [6, 20], TensorProto.FLOAT16), ("n", [4], TensorProto.FLOAT)]
-    model = Model(folder, [node("count_runs", ["n"], ["y"], "tests")], halves, whole[1])
+
+
+def check_types(tally, folder, _):
+    """A kernel is for the element types that it names; a body serves for others."""
+    rows = [("x", [6, 20], TensorProto.FLOAT16), ("n", [4], TensorProto.FLOAT)]
+    runs = [("y", [1], TensorProto.INT64)]
+    model = Model(folder, [node("count_runs", ["n"], ["y"], "tests")], rows, runs)
     refused = model.compile()
     message = "no kernel takes f32; there are i64 -> i64"
     tally.check("no such types", refused.code == 4 and message in refused.err, refused.err)
@@ -154,7 +170,7 @@ def check_targets(tally, folder, random):
 def main():
     tally = Tally()
     random = np.random.RandomState(3)
-    for run in (check_results, check_gradients, check_targets):
+    for run in (check_results, check_gradients, check_cuda, check_types):
         with tempfile.TemporaryDirectory() as folder:
             run(tally, folder, random)
     tally.close()

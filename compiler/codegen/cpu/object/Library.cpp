@@ -3,9 +3,11 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Linker/Linker.h"
+#include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
@@ -21,6 +23,20 @@ llvm::StringRef tcc::cpu::getLibraryBitcode() {
 
 llvm::StringRef tcc::cpu::getLibraryObject() {
   return {tccLibraryObject, size_t(tccLibraryObjectEnd - tccLibraryObject)};
+}
+
+bool tcc::cpu::hasLibraryFunction(llvm::StringRef name) {
+  static const llvm::StringSet<> names = [] {
+    using llvm::object::SymbolRef;
+    llvm::StringSet<> found;
+    auto object = llvm::cantFail(llvm::object::ELF64LEObjectFile::create(
+        {getLibraryObject(), "library"}));
+    for (const llvm::object::ELFSymbolRef symbol : object.symbols())
+      if (llvm::cantFail(symbol.getFlags()) & SymbolRef::SF_Global)
+        found.insert(llvm::cantFail(symbol.getName()));
+    return found;
+  }();
+  return names.contains(name);
 }
 
 static constexpr StringLiteral kOwnPrefix = "tcc_";

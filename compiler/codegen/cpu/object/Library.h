@@ -22,6 +22,8 @@ namespace tcc::cpu {
 llvm::StringRef getLibraryBitcode();
 /// Relocatable object with the C library's functions, one section each.
 llvm::StringRef getLibraryObject();
+/// Whether it has a function `name`.
+bool hasLibraryFunction(llvm::StringRef name);
 
 /// Links the functions of the bitcode that `module` calls into it, to be
 /// inlined. False if the bitcode does not fit.

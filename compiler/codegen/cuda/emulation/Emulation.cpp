@@ -1,4 +1,5 @@
 #include "compiler/codegen/cuda/emulation/Emulation.h"
+#include "compiler/codegen/cpu/object/Library.h"
 #include "compiler/codegen/cpu/object/ObjectEmitter.h"
 #include "compiler/codegen/cuda/nvvm/DeviceModule.h"
 #include "runtime/devices/emulated/EmulatedKernel.h"
@@ -380,12 +381,16 @@ llvm::Error KernelRewriter::rewrite() {
 }
 
 /// Makes the functions of libdevice those of the C library.
-static void renameFunctions(llvm::Module &module) {
+static llvm::Error renameFunctions(llvm::Module &module) {
   for (llvm::Function &function : module) {
     StringRef name = function.getName();
-    if (function.isDeclaration() && name.consume_front(cpu::kLibdevicePrefix))
-      function.setName(name.str());
+    if (!function.isDeclaration() || !name.consume_front(cpu::kLibdevicePrefix))
+      continue;
+    if (!cpu::hasLibraryFunction(name))
+      return makeUnknown(function.getName());
+    function.setName(name.str());
   }
+  return llvm::Error::success();
 }
 
 static llvm::Error rewriteModule(llvm::Module &module, bool isChecked) {
@@ -402,18 +407,20 @@ static llvm::Error rewriteModule(llvm::Module &module, bool isChecked) {
     annotations->eraseFromParent();
   for (llvm::Function *kernel : kernels)
     kernel->eraseFromParent();
-  renameFunctions(module);
-  return llvm::Error::success();
+  return renameFunctions(module);
 }
 
-FailureOr<SmallVector<char, 0>> tcc::cuda::emitEmulation(ModuleOp module,
-                                                         const cpu::Cpu &host,
-                                                         bool isChecked) {
+FailureOr<SmallVector<char, 0>>
+tcc::cuda::emitEmulation(ModuleOp module, const cpu::Cpu &host, bool isChecked,
+                         const std::optional<ExternalBitcode> &external) {
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> code = translateDeviceModule(
       module, context, cpu::getDataLayout(host), Bf16Conversions::integers);
   if (!code)
     return failure();
+  if (external)
+    if (llvm::Error error = linkBitcode(*code, *external))
+      return module.emitError(toString(std::move(error)));
   if (llvm::Error error = rewriteModule(*code, isChecked))
     return module.emitError(toString(std::move(error)));
   SmallVector<char, 0> bytes;

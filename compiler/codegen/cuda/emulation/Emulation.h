@@ -3,6 +3,7 @@
 #define TCC_COMPILER_CODEGEN_CUDA_EMULATION_EMULATION_H
 
 #include "compiler/codegen/cpu/object/Cpu.h"
+#include "compiler/codegen/cuda/nvvm/ExternalBitcode.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/SmallVector.h"
 
@@ -15,7 +16,8 @@ namespace tcc::cuda {
 /// each access to memory is announced before it happens, for the emulator to
 /// find races and what is not aligned as it must be.
 mlir::FailureOr<llvm::SmallVector<char, 0>>
-emitEmulation(mlir::ModuleOp module, const cpu::Cpu &host, bool isChecked);
+emitEmulation(mlir::ModuleOp module, const cpu::Cpu &host, bool isChecked,
+              const std::optional<ExternalBitcode> &external = std::nullopt);
 
 } // namespace tcc::cuda
 

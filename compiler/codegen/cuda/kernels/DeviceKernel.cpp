@@ -15,8 +15,7 @@ using codegen::RegionBuffers;
 
 namespace tcc::cuda {
 
-/// The target that has these kernels, which is registered where they are made.
-static const Target &getOwnTarget() { return *findTarget("cuda"); }
+const Target &getOwnTarget() { return *findTarget("cuda"); }
 
 namespace {
 

@@ -69,6 +69,9 @@ struct DeviceFrame : codegen::RegionFrame {
   int64_t sharedBytes = 0; // in all
 };
 
+/// The target that has these kernels, which is registered where they are made.
+const Target &getOwnTarget();
+
 /// The module of a kernel, with one gpu.module that holds the gpu.func `name`;
 /// an error if it cannot be emitted.
 mlir::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>

@@ -147,7 +147,9 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   cpu::optimize(module, machine, tuning);
 }
 
-FailureOr<std::string> tcc::cuda::emitPtx(ModuleOp module, const Arch &arch) {
+FailureOr<std::string>
+tcc::cuda::emitPtx(ModuleOp module, const Arch &arch,
+                   const std::optional<ExternalBitcode> &external) {
   std::unique_ptr<llvm::TargetMachine> machine =
       createTargetMachine(arch.getPtxArch());
   if (!machine)
@@ -161,6 +163,9 @@ FailureOr<std::string> tcc::cuda::emitPtx(ModuleOp module, const Arch &arch) {
     return failure();
   code->setDataLayout(layout);
   code->setTargetTriple(kTriple);
+  if (external)
+    if (llvm::Error error = linkBitcode(*code, *external))
+      return module.emitError(toString(std::move(error)));
   if (!cpu::linkLibrary(*code))
     return module.emitError("cannot be linked with the function library");
   if (callsLibdevice(*code))

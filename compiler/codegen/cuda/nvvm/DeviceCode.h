@@ -3,6 +3,7 @@
 #define TCC_COMPILER_CODEGEN_CUDA_NVVM_DEVICECODE_H
 
 #include "compiler/codegen/cuda/nvvm/Arch.h"
+#include "compiler/codegen/cuda/nvvm/ExternalBitcode.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/ArrayRef.h"
 #include <string>
@@ -22,7 +23,11 @@ namespace tcc::cuda {
 /// Names inside of the module become those of its first kernel and a suffix, so
 /// that texts can be joined. Thread-safe in one MLIRContext that has the
 /// dialects of registerDeviceCode.
-mlir::FailureOr<std::string> emitPtx(mlir::ModuleOp module, const Arch &arch);
+/// `external`, if there is some, is what a function that the gpu.module
+/// declares becomes.
+mlir::FailureOr<std::string>
+emitPtx(mlir::ModuleOp module, const Arch &arch,
+        const std::optional<ExternalBitcode> &external = std::nullopt);
 
 /// The BLAKE3 of the libdevice that emitPtx links here; empty if there is none.
 std::string digestLibdevice();
