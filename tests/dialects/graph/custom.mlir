@@ -34,7 +34,7 @@ func.func @kernel(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = graph.custom "mine::twice"(%x) {kernels = [#graph.custom_kernel<
       target = "cpu", symbol = "twice", sizes = affine_map<() -> (4)>,
       tasks = affine_map<() -> (1)>, scratch = affine_map<() -> (0)>,
-      codes = []>]} : (tensor<4xf32>) -> tensor<4xf32> body {
+      threads = 0, codes = []>]} : (tensor<4xf32>) -> tensor<4xf32> body {
   ^bb0(%a: tensor<4xf32>):
     %b = graph.add %a, %a : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
     graph.yield %b : tensor<4xf32>

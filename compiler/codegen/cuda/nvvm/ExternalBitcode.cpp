@@ -14,44 +14,43 @@
 #include "llvm/TargetParser/Triple.h"
 #include "llvm/Transforms/IPO/AlwaysInliner.h"
 
-using namespace llvm;
-
 namespace tcc::cuda {
 
 /// NVVM's address spaces.
 enum : unsigned { kConstantSpace = 4, kBlockSpace = 3 };
 
-static bool isOfDevice(const Function &function) {
+static bool isOfDevice(const llvm::Function &function) {
   return function.isIntrinsic() ||
          function.getName().starts_with(cpu::kLibdevicePrefix) ||
          function.getName() == "__nvvm_reflect";
 }
 
 /// Makes one function of all that `module` calls from it.
-static void inlineCalls(Module &module) {
-  PassBuilder builder;
-  LoopAnalysisManager loops;
-  FunctionAnalysisManager functions;
-  CGSCCAnalysisManager components;
-  ModuleAnalysisManager modules;
+static void inlineCalls(llvm::Module &module) {
+  llvm::PassBuilder builder;
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(components);
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
-  AlwaysInlinerPass(/*InsertLifetimeIntrinsics=*/false).run(module, modules);
+  llvm::AlwaysInlinerPass(/*InsertLifetimeIntrinsics=*/false)
+      .run(module, modules);
 }
 
-static Expected<std::unique_ptr<Module>> parse(const ExternalBitcode &code,
-                                               LLVMContext &context) {
-  auto module = parseBitcodeFile({code.bytes, "code"}, context);
+static llvm::Expected<std::unique_ptr<llvm::Module>>
+parse(const ExternalBitcode &code, llvm::LLVMContext &context) {
+  auto module = llvm::parseBitcodeFile({code.bytes, "code"}, context);
   if (!module)
     return module.takeError();
   std::string problems;
-  raw_string_ostream stream(problems);
-  if (verifyModule(**module, &stream))
-    return createStringError(StringRef(problems).split('\n').first);
-  StripDebugInfo(**module);
+  llvm::raw_string_ostream stream(problems);
+  if (llvm::verifyModule(**module, &stream))
+    return llvm::createStringError(llvm::StringRef(problems).split('\n').first);
+  llvm::StripDebugInfo(**module);
   return module;
 }
 
@@ -62,20 +61,20 @@ namespace {
 /// Looks at one module.
 class BitcodeChecker {
 public:
-  BitcodeChecker(Module &module, const ExternalBitcode &code, unsigned buffers,
-                 unsigned numbers)
+  BitcodeChecker(llvm::Module &module, const ExternalBitcode &code,
+                 unsigned buffers, unsigned numbers)
       : module(module), code(code), buffers(buffers), numbers(numbers) {}
 
   std::vector<std::string> run();
 
 private:
-  void report(const Twine &problem) { problems.push_back(problem.str()); }
-  void checkParameters(const Function &kernel);
+  void report(const llvm::Twine &problem) { problems.push_back(problem.str()); }
+  void checkParameters(const llvm::Function &kernel);
   void checkFunctions();
   void checkGlobals();
-  void checkCalls(const Function &kernel);
+  void checkCalls(const llvm::Function &kernel);
 
-  Module &module;
+  llvm::Module &module;
   const ExternalBitcode &code;
   unsigned buffers, numbers;
   std::vector<std::string> problems;
@@ -83,32 +82,32 @@ private:
 
 } // namespace
 
-void BitcodeChecker::checkParameters(const Function &kernel) {
+void BitcodeChecker::checkParameters(const llvm::Function &kernel) {
   if (kernel.arg_size() != buffers + numbers)
-    return report("has " + Twine(kernel.arg_size()) + " parameters, expected " +
-                  Twine(buffers) + " pointers and " + Twine(numbers) +
-                  " sizes");
-  for (const Argument &argument : kernel.args()) {
-    const Type &type = *argument.getType();
+    return report("has " + llvm::Twine(kernel.arg_size()) +
+                  " parameters, expected " + llvm::Twine(buffers) +
+                  " pointers and " + llvm::Twine(numbers) + " sizes");
+  for (const llvm::Argument &argument : kernel.args()) {
+    const llvm::Type &type = *argument.getType();
     bool isBuffer = argument.getArgNo() < buffers;
     bool fits = isBuffer ? type.isPointerTy()
                          : type.isIntegerTy(64) || type.isDoubleTy();
     if (!fits || argument.hasByValAttr())
-      report("has parameter " + Twine(argument.getArgNo()) + " of another " +
-             "type than " +
+      report("has parameter " + llvm::Twine(argument.getArgNo()) +
+             " of another " + "type than " +
              (isBuffer ? "a pointer" : "an integer of 64 bits or a double"));
   }
 }
 
 void BitcodeChecker::checkFunctions() {
-  for (const Function &function : module)
+  for (const llvm::Function &function : module)
     if (function.isDeclaration() && !isOfDevice(function))
       report("calls '" + function.getName() + "', which no package has");
 }
 
 void BitcodeChecker::checkGlobals() {
   uint64_t shared = 0;
-  for (const GlobalVariable &global : module.globals()) {
+  for (const llvm::GlobalVariable &global : module.globals()) {
     bool isShared = global.getAddressSpace() == kBlockSpace;
     if (isShared)
       shared += module.getDataLayout().getTypeAllocSize(global.getValueType());
@@ -125,20 +124,20 @@ void BitcodeChecker::checkGlobals() {
              "', which holds state: kernels keep none");
   }
   if (shared > format::kMaxSharedBytes)
-    report("has " + Twine(shared) + " bytes of shared memory, at most " +
-           Twine(format::kMaxSharedBytes));
+    report("has " + llvm::Twine(shared) + " bytes of shared memory, at most " +
+           llvm::Twine(format::kMaxSharedBytes));
 }
 
 std::vector<std::string> BitcodeChecker::run() {
-  Function *kernel = module.getFunction(code.symbol);
-  if (!Triple(module.getTargetTriple()).isNVPTX() ||
+  llvm::Function *kernel = module.getFunction(code.symbol);
+  if (!llvm::Triple(module.getTargetTriple()).isNVPTX() ||
       module.getDataLayout().getPointerSize() != 8)
     return {"is no bitcode for nvptx64"};
   checkFunctions();
   checkGlobals();
   if (!kernel || kernel->isDeclaration() ||
       !(isKernel(*kernel) ||
-        kernel->getCallingConv() == CallingConv::PTX_Kernel))
+        kernel->getCallingConv() == llvm::CallingConv::PTX_Kernel))
     report("has no __global__ function '" + code.symbol + "'");
   else
     checkParameters(*kernel);
@@ -148,97 +147,100 @@ std::vector<std::string> BitcodeChecker::run() {
 // --- Linking -----------------------------------------------------------------
 
 /// What `function` says of its machine and of inlining is forgotten.
-static void forgetMachine(Function &function) {
-  for (StringRef attribute :
+static void forgetMachine(llvm::Function &function) {
+  for (llvm::StringRef attribute :
        {"target-cpu", "target-features", "frame-pointer", "nvvm.kernel"})
     function.removeFnAttr(attribute);
-  for (Attribute::AttrKind attribute :
-       {Attribute::NoInline, Attribute::OptimizeNone,
-        Attribute::OptimizeForSize, Attribute::MinSize})
+  for (llvm::Attribute::AttrKind attribute :
+       {llvm::Attribute::NoInline, llvm::Attribute::OptimizeNone,
+        llvm::Attribute::OptimizeForSize, llvm::Attribute::MinSize})
     function.removeFnAttr(attribute);
-  function.setCallingConv(CallingConv::C);
+  function.setCallingConv(llvm::CallingConv::C);
   function.setComdat(nullptr);
   if (function.isDeclaration())
     return;
-  function.addFnAttr(Attribute::AlwaysInline);
-  function.setLinkage(GlobalValue::InternalLinkage);
+  function.addFnAttr(llvm::Attribute::AlwaysInline);
+  function.setLinkage(llvm::GlobalValue::InternalLinkage);
 }
 
 /// Leaves of `module` one function, all its own.
-static Error makeOneFunction(Module &module, const ExternalBitcode &code) {
-  for (StringRef name : {"nvvm.annotations", "llvm.module.flags", "llvm.ident",
-                         "nvvmir.version", "llvm.linker.options"})
-    if (NamedMDNode *node = module.getNamedMetadata(name))
+static llvm::Error makeOneFunction(llvm::Module &module,
+                                   const ExternalBitcode &code) {
+  for (llvm::StringRef name :
+       {"nvvm.annotations", "llvm.module.flags", "llvm.ident", "nvvmir.version",
+        "llvm.linker.options"})
+    if (llvm::NamedMDNode *node = module.getNamedMetadata(name))
       node->eraseFromParent();
-  for (StringRef name : {"llvm.used", "llvm.compiler.used"})
-    if (GlobalVariable *used = module.getGlobalVariable(name, true))
+  for (llvm::StringRef name : {"llvm.used", "llvm.compiler.used"})
+    if (llvm::GlobalVariable *used = module.getGlobalVariable(name, true))
       used->eraseFromParent();
-  for (GlobalVariable &global : module.globals()) {
-    global.setLinkage(GlobalValue::InternalLinkage);
+  for (llvm::GlobalVariable &global : module.globals()) {
+    global.setLinkage(llvm::GlobalValue::InternalLinkage);
     global.setComdat(nullptr);
   }
-  for (Function &function : module)
+  for (llvm::Function &function : module)
     forgetMachine(function);
-  Function *kernel = module.getFunction(code.symbol);
-  kernel->setLinkage(GlobalValue::ExternalLinkage);
+  llvm::Function *kernel = module.getFunction(code.symbol);
+  kernel->setLinkage(llvm::GlobalValue::ExternalLinkage);
   kernel->setName(code.name + "_kernel");
   inlineCalls(module);
-  for (Instruction &instruction : instructions(*kernel)) {
-    auto *call = dyn_cast<CallBase>(&instruction);
+  for (llvm::Instruction &instruction : llvm::instructions(*kernel)) {
+    auto *call = llvm::dyn_cast<llvm::CallBase>(&instruction);
     if (!call || call->isInlineAsm())
       continue;
-    const Function *callee = call->getCalledFunction();
+    const llvm::Function *callee = call->getCalledFunction();
     if (!callee || !callee->isDeclaration())
-      return createStringError(
+      return llvm::createStringError(
           "calls a function of its own through itself or a pointer");
   }
-  return Error::success();
+  return llvm::Error::success();
 }
 
 /// Gives the function that `module` declares a body: a call of the kernel.
-static void defineFunction(Module &module, const ExternalBitcode &code) {
-  Function *kernel = module.getFunction(code.name + "_kernel");
-  Function *function = module.getFunction(code.name);
-  for (Function *linked : {kernel, function})
-    linked->setLinkage(GlobalValue::InternalLinkage);
-  function->addFnAttr(Attribute::AlwaysInline);
-  kernel->addFnAttr(Attribute::AlwaysInline);
-  IRBuilder<> b(BasicBlock::Create(module.getContext(), "", function));
-  SmallVector<Value *> operands;
-  for (auto [given, wanted] : zip_equal(function->args(), kernel->args()))
+static void defineFunction(llvm::Module &module, const ExternalBitcode &code) {
+  llvm::Function *kernel = module.getFunction(code.name + "_kernel");
+  llvm::Function *function = module.getFunction(code.name);
+  for (llvm::Function *linked : {kernel, function})
+    linked->setLinkage(llvm::GlobalValue::InternalLinkage);
+  function->addFnAttr(llvm::Attribute::AlwaysInline);
+  kernel->addFnAttr(llvm::Attribute::AlwaysInline);
+  llvm::IRBuilder<> b(
+      llvm::BasicBlock::Create(module.getContext(), "", function));
+  llvm::SmallVector<llvm::Value *> operands;
+  for (auto [given, wanted] : llvm::zip_equal(function->args(), kernel->args()))
     operands.push_back(wanted.getType()->isDoubleTy()
                            ? b.CreateBitCast(&given, wanted.getType())
-                           : static_cast<Value *>(&given));
+                           : static_cast<llvm::Value *>(&given));
   b.CreateCall(kernel, operands);
   b.CreateRetVoid();
 }
 
-Error linkBitcode(Module &module, const ExternalBitcode &code) {
+llvm::Error linkBitcode(llvm::Module &module, const ExternalBitcode &code) {
   auto external = parse(code, module.getContext());
   if (!external)
     return external.takeError();
-  if (Error error = makeOneFunction(**external, code))
+  if (llvm::Error error = makeOneFunction(**external, code))
     return error;
   (*external)->setTargetTriple(module.getTargetTriple());
   (*external)->setDataLayout(module.getDataLayout());
-  if (Linker::linkModules(module, std::move(*external)))
-    return createStringError("cannot be linked");
+  if (llvm::Linker::linkModules(module, std::move(*external)))
+    return llvm::createStringError("cannot be linked");
   defineFunction(module, code);
   inlineCalls(module);
-  return Error::success();
+  return llvm::Error::success();
 }
 
 std::vector<std::string> checkBitcode(const ExternalBitcode &code,
                                       unsigned buffers, unsigned numbers) {
-  LLVMContext context;
+  llvm::LLVMContext context;
   auto module = parse(code, context);
   if (!module)
-    return {"cannot be read by LLVM 19: " + toString(module.takeError())};
+    return {"cannot be read by LLVM 19: " + llvm::toString(module.takeError())};
   std::vector<std::string> problems =
       BitcodeChecker(**module, code, buffers, numbers).run();
   if (problems.empty())
-    if (Error error = makeOneFunction(**module, code))
-      problems.push_back(toString(std::move(error)));
+    if (llvm::Error error = makeOneFunction(**module, code))
+      problems.push_back(llvm::toString(std::move(error)));
   return problems;
 }
 
