@@ -1,12 +1,11 @@
 # tcc_add_plugin(NAME SOURCES file... [KERNELS file... CPUS name...]
-#   [BITCODE file...] [PTX file...]): a library that defines operators (tcc/op.h).
+#   [BITCODE file...]): a library that defines operators (tcc/op.h).
 # Code of kernels is compiled first, and the path of its file is a macro in the sources,
 # for TCC_OP_EMBED:
 #   KERNELS  C++ of CPU kernels, for each of CPUS, names of --cpu and -march:
 #            TCC_CODE_MINE_X86_64_V3 of mine.cpp
 #   BITCODE  CUDA C++, by a clang of LLVM 19 or older, which needs no CUDA toolkit, if
 #            the source takes tcc/op_cuda.h: TCC_CODE_MINE_NVVM of mine.cu
-#   PTX      CUDA C++, by nvcc: TCC_CODE_MINE_PTX of mine.cu
 # GPU code is for sm_80 and what came after.
 
 # What compiles bitcode: that of the project, if it is one; else the newest.
@@ -39,7 +38,7 @@ function(tcc_add_plugin_code plugin sources source kind)
 endfunction()
 
 function(tcc_add_plugin name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;KERNELS;CPUS;BITCODE;PTX" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;KERNELS;CPUS;BITCODE" ${ARGN})
   add_library(${name} MODULE ${ARG_SOURCES})
   if(TARGET tcc::op)
     target_link_libraries(${name} PRIVATE tcc::op)
@@ -58,10 +57,5 @@ function(tcc_add_plugin name)
       ${clang} -x cuda --cuda-device-only --cuda-gpu-arch=sm_80 -nocudainc
       -nocudalib -Wno-unknown-cuda-version -std=c++17 -O3 -ffp-contract=off
       -emit-llvm -c)
-  endforeach()
-  foreach(source IN LISTS ARG_PTX)
-    find_package(CUDAToolkit REQUIRED)
-    tcc_add_plugin_code(${name} "${ARG_SOURCES}" ${source} ptx
-      ${CUDAToolkit_NVCC_EXECUTABLE} -ptx -arch=compute_80 -std=c++17 -fmad=false)
   endforeach()
 endfunction()

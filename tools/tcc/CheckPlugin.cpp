@@ -262,6 +262,7 @@ private:
     if (!usesKernels) {
       changed.target = "cpu";
       changed.emulation = Emulation::None;
+      changed.archs.clear();
     }
     changed.import.usesPluginKernels = usesKernels;
     return changed;
@@ -452,9 +453,12 @@ static Failure runExample(const std::string &path, const OpExample &example,
 
 int tools::checkPlugin(const std::string &path, CompileOptions given,
                        bool isQuiet) {
-  // The emulated device is the one that finds what is wrong.
-  if (given.target == "cuda")
+  // The emulated device is the one that finds what is wrong; no other runs.
+  if (given.target == "cuda") {
     given.emulation = Emulation::Race;
+    if (given.archs.empty())
+      given.archs = {"none"};
+  }
   OpExamples found = readExamples(path);
   for (const std::string &problem : found.problems)
     std::cerr << "tcc: " << problem << '\n';

@@ -17,6 +17,8 @@ from models.cases import write_data_set
 PLUGINS = os.path.join(BIN, "../tests/plugins")
 # That of examples/custom-op, and one with a kernel alone.
 FLAGS = [f"--plugin={PLUGINS}/lib{name}.so" for name in ("row_swish", "kernels")]
+# No PTX, which would need NVIDIA's functions.
+CUDA = ("--target=cuda", "--arch=none", "--emulate=race")
 
 
 def node(op, inputs, outputs, domain="mine", **attributes):
@@ -137,7 +139,7 @@ def check_cuda(tally, folder, random):
         [("x", ["rows", 70]), ("s", [70])],
         [("y", ["rows", 70])],
     )  # fmt: skip
-    flags = ("--target=cuda", "--emulate=race", "--dim=rows=1..64", "--grad-of=y", "--wrt=x,s")
+    flags = (*CUDA, "--dim=rows=1..64", "--grad-of=y", "--wrt=x,s")
     compiled = model.compile(*flags)
     if not tally.check("bitcode on cuda", compiled.code == 0, first_line(compiled)):
         return
@@ -152,7 +154,7 @@ def check_cuda(tally, folder, random):
         check(tally, f"bitcode on cuda, {rows} rows", results, expected)
     whole = [("n", [4], TensorProto.INT64)], [("y", [1], TensorProto.INT64)]
     model = Model(folder, [node("count_runs", ["n"], ["y"], "tests")], *whole)
-    refused = model.compile("--target=cuda", "--emulate")
+    refused = model.compile(*CUDA)
     message = "(tests::count_runs): has no kernel for cuda, and no body"
     tally.check("no body on cuda", refused.code == 4 and message in refused.err, refused.err)
 

@@ -22,7 +22,6 @@ using emulated::EmulatedThread;
 using emulated::PairKind;
 using emulated::ShuffleMode;
 
-static constexpr unsigned kSharedSpace = 3;
 /// Bytes of a vector register: a thread's code is scalar.
 static constexpr int64_t kVectorBytes = 32;
 

@@ -1,5 +1,6 @@
 #include "compiler/codegen/cuda/kernels/DeviceKernel.h"
 #include "compiler/codegen/cuda/kernels/DescribeLibrary.h"
+#include "compiler/codegen/cuda/nvvm/DeviceModule.h"
 #include "compiler/codegen/cuda/nvvm/NarrowIndices.h"
 #include "compiler/codegen/region/SimplifyRegion.h"
 #include "compiler/codegen/region/Sums.h"
@@ -240,7 +241,6 @@ Buffer DeviceFrame::allocateShared(OpBuilder &b, Type element, int64_t count) {
       llvm::alignTo(count * codegen::getStorageBytes(element), kAccessBytes);
   sharedBytes = std::max(sharedBytes, sharedEnd);
   auto array = LLVM::LLVMArrayType::get(byte, sharedBytes);
-  constexpr unsigned kSharedSpace = 3;
   auto global = module.lookupSymbol<LLVM::GlobalOp>(name);
   if (global) {
     global.setGlobalType(array);

@@ -8,6 +8,9 @@
 
 namespace tcc::cuda {
 
+/// NVVM's address space of what the threads of a block share.
+inline constexpr unsigned kSharedSpace = 3;
+
 /// Who converts between bf16 and f32: instructions of the device, or ops on
 /// integers.
 enum class Bf16Conversions { instructions, integers };

@@ -16,13 +16,9 @@
 
 namespace tcc::cuda {
 
-/// NVVM's address spaces.
-enum : unsigned { kConstantSpace = 4, kBlockSpace = 3 };
-
 static bool isOfDevice(const llvm::Function &function) {
   return function.isIntrinsic() ||
-         function.getName().starts_with(cpu::kLibdevicePrefix) ||
-         function.getName() == "__nvvm_reflect";
+         function.getName().starts_with(cpu::kLibdevicePrefix);
 }
 
 /// Makes one function of all that `module` calls from it.
@@ -108,7 +104,7 @@ void BitcodeChecker::checkFunctions() {
 void BitcodeChecker::checkGlobals() {
   uint64_t shared = 0;
   for (const llvm::GlobalVariable &global : module.globals()) {
-    bool isShared = global.getAddressSpace() == kBlockSpace;
+    bool isShared = global.getAddressSpace() == kSharedSpace;
     if (isShared)
       shared += module.getDataLayout().getTypeAllocSize(global.getValueType());
     if (global.getName() == "llvm.global_ctors" ||
@@ -156,6 +152,10 @@ static void forgetMachine(llvm::Function &function) {
         llvm::Attribute::OptimizeForSize, llvm::Attribute::MinSize})
     function.removeFnAttr(attribute);
   function.setCallingConv(llvm::CallingConv::C);
+  for (llvm::User *user : function.users())
+    if (auto *call = llvm::dyn_cast<llvm::CallBase>(user))
+      if (call->getCalledFunction() == &function)
+        call->setCallingConv(llvm::CallingConv::C);
   function.setComdat(nullptr);
   if (function.isDeclaration())
     return;
