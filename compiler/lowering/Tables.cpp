@@ -50,7 +50,8 @@ exec::KernelOp ProgramTables::createKernel(graph::FusedOp fused,
       ("k" + Twine(kernelCount++) + "_").str() + makeSymbol(getNodeName(fused));
   auto kernel = builder.create<exec::KernelOp>(
       fused.getLoc(), name, /*target=*/StringAttr(), /*threads=*/IntegerAttr(),
-      exec::LibraryWorkAttr(), /*candidates=*/ArrayAttr(),
+      exec::LibraryWorkAttr(), exec::FinishedCodeAttr(),
+      /*candidates=*/ArrayAttr(),
       /*symbols=*/ArrayAttr());
   setTarget(kernel, target);
   Block &body = kernel.getBody().emplaceBlock();

@@ -14,8 +14,8 @@ static constexpr uint64_t kSparseShare = 4;
 
 static package::VariantInfo describe(const CodeVariant &variant,
                                      uint32_t section) {
-  return {variant.target, variant.machine, variant.features, section,
-          variant.offsets};
+  return {variant.target, variant.machine, variant.features,
+          section,        variant.offsets, variant.kernels};
 }
 
 static std::span<const std::byte> asBytes(const auto &container) {

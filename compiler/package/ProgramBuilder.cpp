@@ -118,8 +118,11 @@ ProgramBuilder::Tables<format::Variant> ProgramBuilder::buildVariants() {
     auto cpu = fbb.CreateString(variant.cpu);
     auto features = buildStrings(variant.features);
     auto offsets = fbb.CreateVector(variant.kernelOffsets);
-    tables.push_back(format::CreateVariant(fbb, target, cpu, features,
-                                           variant.imageSection, offsets));
+    flatbuffers::Offset<flatbuffers::Vector<uint32_t>> named;
+    if (!variant.kernels.empty())
+      named = fbb.CreateVector(variant.kernels);
+    tables.push_back(format::CreateVariant(
+        fbb, target, cpu, features, variant.imageSection, offsets, named));
   }
   return tables;
 }
@@ -172,9 +175,14 @@ ProgramBuilder::Tables<format::Kernel> ProgramBuilder::buildKernels() {
       plan = fbb.CreateString(
           printPlan(fused->getAttrOfType<DictionaryAttr>(kPlanAttr)));
     }
+    flatbuffers::Offset<flatbuffers::String> entry;
+    exec::FinishedCodeAttr finished = kernel.getFinishedAttr();
+    if (finished)
+      entry = fbb.CreateString(finished.getEntry().str());
     tables.push_back(format::CreateKernel(
         fbb, symbol, kernel.getThreads().value_or(0), alignmentsVector,
-        resultsVector, work, plan, library, exec::getArithmetic(kernel)));
+        resultsVector, work, plan, library, exec::getArithmetic(kernel), entry,
+        finished ? finished.getSharedBytes() : 0));
   }
   return tables;
 }
@@ -368,6 +376,9 @@ std::vector<std::byte> ProgramBuilder::build() {
     words.push_back(format::kExactWord);
   if (graph::getRanks(module) > 0)
     words.push_back(format::kDividedWord);
+  if (llvm::any_of(module.getOps<exec::KernelOp>(),
+                   [](exec::KernelOp kernel) { return kernel.getFinished(); }))
+    words.push_back(format::kKernelCodeWord);
   decltype(buildStrings({})) required;
   if (!words.empty())
     required = buildStrings(words);

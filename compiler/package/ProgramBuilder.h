@@ -45,6 +45,7 @@ struct VariantInfo {
   std::vector<std::string> features;
   uint32_t imageSection = 0;
   std::vector<uint64_t> kernelOffsets; // of the exec.kernel ops
+  std::vector<uint32_t> kernels;       // that it names; empty: none
 };
 
 struct ProgramParts {

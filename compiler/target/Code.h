@@ -33,6 +33,9 @@ struct CodeVariant {
   /// Where each kernel of the module begins in `bytes`, in the module's order:
   /// see Variant.kernel_offsets of Program.fbs.
   std::vector<uint64_t> offsets = {};
+  /// The positions in the module of the kernels that it has, of finished code;
+  /// empty: those of the target whose code is not finished.
+  std::vector<uint32_t> kernels = {};
 };
 
 /// Emits code for the machines that a compilation was asked for. Errors go to

@@ -25,7 +25,8 @@ struct KernelInfo {
   /// The last buffer is the fault buffer: i64[2], {1, value} after an index out
   /// of range.
   bool usesFault = false;
-  /// Symbols whose values are passed as `sizes`, increasing.
+  /// Symbols whose values are passed as `sizes` to code that is not finished,
+  /// increasing.
   llvm::SmallVector<unsigned> usedSymbols;
   /// Work as expressions of the symbols: arithmetic and memory traffic.
   mlir::AffineExpr flops, bytes;
@@ -36,6 +37,8 @@ struct KernelInfo {
   llvm::SmallVector<mlir::DictionaryAttr> alternatives;
   /// What a library may do instead; null if no library does it.
   exec::LibraryWorkAttr library;
+  /// The code, if it goes into the package as it is; null: the target emits it.
+  exec::FinishedCodeAttr finished;
 };
 
 /// How the target computes a kernel, in the attribute of this name of the fused

@@ -160,6 +160,20 @@ def Exec_WindowAttr : AttrDef<Exec_Dialect, "Window"> {
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
+def Exec_FinishedCodeAttr : AttrDef<Exec_Dialect, "FinishedCode"> {
+  let mnemonic = "finished_code";
+  let summary = "code of a kernel that goes into the package as it is";
+  let description = [{
+    `entry` is the kernel's name in each of `codes`, of `#graph.custom_code`. It
+    takes the addresses of the launch's buffers, then `sizes`; a block gets
+    `shared_bytes` of memory beside what the code declares.
+  }];
+  let parameters = (ins "::mlir::StringAttr":$entry, "::mlir::AffineMapAttr":$sizes,
+                        DefaultValuedParameter<"uint32_t", "0">:$shared_bytes,
+                        "::mlir::ArrayAttr":$codes);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
 def Exec_LibraryWorkAttr : AttrDef<Exec_Dialect, "LibraryWork"> {
   let mnemonic = "library_work";
   let summary = "what a library may do in place of a kernel, in one call";

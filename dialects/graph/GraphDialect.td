@@ -224,15 +224,16 @@ def Graph_StepFieldParameter
 }
 
 def Graph_CodeForm : Graph_Enum<"CodeForm", "what code of a kernel is", [
-  I32EnumAttrCase<"object", 1>, I32EnumAttrCase<"nvvm", 2>]>;
+  I32EnumAttrCase<"object", 1>, I32EnumAttrCase<"nvvm", 2>,
+  I32EnumAttrCase<"ptx", 3>, I32EnumAttrCase<"cubin", 4>]>;
 
 def Graph_CustomCodeAttr : AttrDef<Graph_Dialect, "CustomCode"> {
   let mnemonic = "custom_code";
   let summary = "code of a kernel for some machines of a target";
   let description = [{
     The digest of `bytes` is in their name; `machine` is the least that runs them, a
-    name of --cpu or --arch. `form`: an ELF object for x86-64, or LLVM bitcode
-    for nvptx64.
+    name of --cpu or --arch. `form`: an ELF object for x86-64; for GPUs LLVM bitcode
+    for nvptx64, PTX or a cubin.
   }];
   let parameters = (ins EnumParameter<Graph_CodeForm>:$form,
                         "::mlir::StringAttr":$machine,
@@ -246,14 +247,20 @@ def Graph_CustomKernelAttr : AttrDef<Graph_Dialect, "CustomKernel"> {
   let description = [{
     A function `symbol` of the buffers of inputs and results and of `sizes`. `tasks`
     are divided among threads, each with `scratch` bytes; of a GPU they are blocks of
-    `threads` threads. `codes` are of the same kernel for several machines.
+    `threads` threads, with `shared_bytes` bytes beside what the code declares.
+    `codes` are of the same kernel for several machines.
   }];
   let parameters = (ins "::mlir::StringAttr":$target, "::mlir::StringAttr":$symbol,
                         "::mlir::AffineMapAttr":$sizes,
                         "::mlir::AffineMapAttr":$tasks,
                         "::mlir::AffineMapAttr":$scratch, "uint32_t":$threads,
+                        DefaultValuedParameter<"uint32_t", "0">:$shared_bytes,
                         "::mlir::ArrayAttr":$codes);
   let assemblyFormat = "`<` struct(params) `>`";
+  let extraClassDeclaration = [{
+    /// Whether the code goes into the package as it is: PTX and cubins.
+    bool isFinished() const;
+  }];
 }
 
 def Graph_RangeAttr : AttrDef<Graph_Dialect, "Range"> {

@@ -2,11 +2,17 @@
 // operator:
 //
 //   tcc model.onnx --plugin ./librow_swish.so
+//
+// The code for GPUs is bitcode, which is also emulated, or PTX of nvcc.
 #include <tcc/op.h>
 
 TCC_OP_EMBED(row_swish_v3, TCC_CODE_ROWSWISHCODE_X86_64_V3);
 TCC_OP_EMBED(row_swish_v4, TCC_CODE_ROWSWISHCODE_X86_64_V4);
-TCC_OP_EMBED(row_swish_nvvm, TCC_CODE_ROWSWISHCODE_NVVM);
+#ifdef TCC_CODE_ROWSWISHCODE_PTX
+TCC_OP_EMBED(row_swish_gpu, TCC_CODE_ROWSWISHCODE_PTX);
+#else
+TCC_OP_EMBED(row_swish_gpu, TCC_CODE_ROWSWISHCODE_NVVM);
+#endif
 
 namespace {
 
@@ -16,9 +22,14 @@ const tcc_op_code_v1 kCpuCodes[] = {
     {sizeof(tcc_op_code_v1), TCC_OP_OBJECT, "x86-64-v4", row_swish_v4,
      row_swish_v4_end},
 };
+#ifdef TCC_CODE_ROWSWISHCODE_PTX
+constexpr uint32_t kGpuForm = TCC_OP_PTX;
+#else
+constexpr uint32_t kGpuForm = TCC_OP_NVVM;
+#endif
 const tcc_op_code_v1 kGpuCodes[] = {
-    {sizeof(tcc_op_code_v1), TCC_OP_NVVM, "sm_80", row_swish_nvvm,
-     row_swish_nvvm_end},
+    {sizeof(tcc_op_code_v1), kGpuForm, "sm_80", row_swish_gpu,
+     row_swish_gpu_end},
 };
 
 tcc_op_kernel_v1 makeKernel(const char *types, const char *symbol,

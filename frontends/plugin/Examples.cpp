@@ -168,6 +168,11 @@ std::optional<std::string> ExampleReader::read(OpExample &example) {
   example.hasBody = op.body;
   example.hasKernels = !op.kernels.empty();
   example.hasGradient = op.gradient;
+  for (const Kernel &kernel : op.kernels)
+    for (const KernelCode &code : kernel.codes)
+      if (code.form == graph::CodeForm::ptx ||
+          code.form == graph::CodeForm::cubin)
+        example.archs.push_back(StringRef(code.machine).rtrim("af").str());
   for (StringRef argument : splitArguments(text))
     if (auto reason = readArgument(argument, example))
       return reason;

@@ -139,7 +139,8 @@ Attribute Importer::describe(const Kernel &kernel) {
   Builder b(context);
   return graph::CustomKernelAttr::get(
       context, b.getStringAttr(kernel.target), b.getStringAttr(kernel.symbol),
-      sizes, tasks, scratch, kernel.threads, b.getArrayAttr(codes));
+      sizes, tasks, scratch, kernel.threads, kernel.sharedBytes,
+      b.getArrayAttr(codes));
 }
 
 bool Importer::addKernels(OperationState &state) {

@@ -35,6 +35,7 @@ struct Kernel {
   std::vector<std::string> arguments, results;   ///< element types, as "f32"
   std::vector<Expression> sizes, tasks, scratch; ///< one task and scratch
   uint32_t threads = 0;                          ///< of a block; 0 on a CPU
+  uint32_t sharedBytes = 0;                      ///< beside the code's own
   std::vector<KernelCode> codes;
 };
 

@@ -10,6 +10,7 @@
 
 namespace tcc::plugin {
 
+using graph::CodeForm;
 using llvm::StringRef;
 
 static constexpr size_t kMaxText = 64 << 10, kMaxKernels = 256, kMaxCodes = 16,
@@ -143,10 +144,12 @@ void OperatorReader::readCode(const tcc_op_code_v1 &given, Kernel &kernel) {
     return report("code: is " + llvm::Twine(given.bytes_of_this) +
                   " bytes long, expected " + llvm::Twine(sizeof(given)));
   auto form = graph::symbolizeCodeForm(given.form);
-  bool isObject = form == graph::CodeForm::object;
+  bool isObject = form == CodeForm::object;
   if (!form || isObject != (kernel.target == kHost))
     return report("code: has form " + llvm::Twine(given.form) + ", expected " +
-                  (kernel.target == kHost ? "TCC_OP_OBJECT" : "TCC_OP_NVVM"));
+                  (kernel.target == kHost
+                       ? "TCC_OP_OBJECT"
+                       : "TCC_OP_NVVM, TCC_OP_PTX or TCC_OP_CUBIN"));
   KernelCode code;
   code.form = *form;
   code.machine = readName(given.machine, "machine");
@@ -160,9 +163,28 @@ void OperatorReader::readCode(const tcc_op_code_v1 &given, Kernel &kernel) {
   kernel.codes.push_back(std::move(code));
 }
 
+/// A kernel's codes are all made into code of the program, or none is.
+void OperatorReader::checkForms(const Kernel &kernel) {
+  auto count = [&](CodeForm form) {
+    return size_t(llvm::count_if(kernel.codes, [&](const KernelCode &code) {
+      return code.form == form;
+    }));
+  };
+  size_t texts = count(CodeForm::ptx),
+         finished = texts + count(CodeForm::cubin);
+  if (texts > 1)
+    report("codes: are " + llvm::Twine(texts) + " of TCC_OP_PTX, expected one");
+  if (finished != 0 && finished != kernel.codes.size())
+    report("codes: are finished code and others; make these another kernel");
+  if (finished == 0 && kernel.sharedBytes != 0)
+    report("shared_bytes: are " + llvm::Twine(kernel.sharedBytes) +
+           ", expected 0: only PTX and cubins have them");
+}
+
 /// What a CPU and a GPU do not have in common.
 void OperatorReader::readBlock(const tcc_op_kernel_v1 &given, Kernel &kernel) {
   kernel.threads = given.threads;
+  kernel.sharedBytes = given.shared_bytes;
   if (kernel.target == kHost && given.threads != 0)
     report("threads: are " + llvm::Twine(given.threads) +
            ", expected 0 for a CPU");
@@ -197,6 +219,7 @@ void OperatorReader::readKernel(const tcc_op_kernel_v1 &given, Operator &op) {
                   " codes, expected 1 to " + llvm::Twine(kMaxCodes));
   for (size_t i = 0; i < given.code_count; ++i)
     readCode(given.codes[i], kernel);
+  checkForms(kernel);
   op.kernels.push_back(std::move(kernel));
 }
 

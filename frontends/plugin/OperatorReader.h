@@ -31,6 +31,7 @@ private:
   const torchscript::Node *readFunction(const char *text, llvm::StringRef field,
                                         size_t parameterCount, Operator &op);
   void readTypes(const char *text, const Operator &op, Kernel &kernel);
+  void checkForms(const Kernel &kernel);
   void readBlock(const tcc_op_kernel_v1 &given, Kernel &kernel);
   void readKernel(const tcc_op_kernel_v1 &given, Operator &op);
   void readCode(const tcc_op_code_v1 &given, Kernel &kernel);

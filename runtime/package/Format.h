@@ -21,12 +21,15 @@ inline constexpr char kMagic[8] = {'T', 'C', 'C', 'P', 'K', 'G', '\r', '\n'};
 /// A reader refuses another major version. What a newer minor version adds it
 /// ignores: a package that cannot do without says so (Program.requires).
 inline constexpr uint16_t kMajorVersion = 2;
-inline constexpr uint16_t kMinorVersion = 4;
+inline constexpr uint16_t kMinorVersion = 5;
 /// Section alignment in the file, so that sections can be mapped.
 inline constexpr uint64_t kPageSize = 4096;
 
 /// A word of Program.requires: ranks divide variables.
 inline constexpr char kDividedWord[] = "divided-variables";
+
+/// A word of Program.requires: variants name the kernels that they have.
+inline constexpr char kKernelCodeWord[] = "kernel-code";
 
 /// The input of a training package that weighs the samples of a batch.
 inline constexpr char kSampleWeight[] = "sample_weight";

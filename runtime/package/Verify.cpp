@@ -41,8 +41,8 @@ bytesOf(DType dtype, const flatbuffers::Vector<int64_t> &shape) {
 }
 
 /// Words of Program.requires that this runtime can do; version 2.0 has none.
-static constexpr std::string_view kKnownWords[] = {format::kExactWord,
-                                                   format::kDividedWord};
+static constexpr std::string_view kKnownWords[] = {
+    format::kExactWord, format::kDividedWord, format::kKernelCodeWord};
 
 /// A word may come from a damaged file: it is quoted on one line.
 static std::string quote(std::string_view word) {
@@ -382,10 +382,29 @@ static Status verifyOffsets(const format::Program &program,
   return Status();
 }
 
+/// Kernels of the device, if it names any.
+static Status verifyNamed(const format::Program &program,
+                          const format::Variant &variant) {
+  if (!variant.kernels())
+    return Status();
+  std::string_view name = variant.cpu()->string_view();
+  if (variant.target()->string_view() != "cuda" ||
+      !isAligned<uint32_t>(*variant.kernels()))
+    return refuse("variant '", name, "' cannot name kernels");
+  for (uint32_t kernel : *variant.kernels())
+    if (kernel >= sizeOf(program.kernels()) ||
+        program.kernels()->Get(kernel)->threads() == 0)
+      return refuse("variant '", name, "' names ", kernel,
+                    ", which is no kernel of a device");
+  return Status();
+}
+
 static Status verifyVariant(const format::Program &program,
                             const format::Variant &variant,
                             const ProgramLimits &limits) {
   if (Status status = verifyOffsets(program, variant); !status.ok())
+    return status;
+  if (Status status = verifyNamed(program, variant); !status.ok())
     return status;
   if (!limits.sections)
     return Status();

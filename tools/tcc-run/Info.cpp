@@ -239,10 +239,16 @@ static ordered_json describeVariants(const format::Program &program) {
         missing.push_back(name);
       features.push_back(std::move(name));
     }
-    rows.push_back({{"target", variant->target()->str()},
-                    {"cpu", variant->cpu()->str()},
-                    {"features", std::move(features)},
-                    {"missing", std::move(missing)}});
+    ordered_json row = {{"target", variant->target()->str()},
+                        {"cpu", variant->cpu()->str()},
+                        {"features", std::move(features)},
+                        {"missing", std::move(missing)},
+                        {"kernels", ordered_json::array()}};
+    for (size_t i = 0; variant->kernels() && i < variant->kernels()->size();
+         ++i)
+      row["kernels"].push_back(
+          program.kernels()->Get(variant->kernels()->Get(i))->symbol()->str());
+    rows.push_back(std::move(row));
   }
   return rows;
 }
@@ -382,7 +388,7 @@ static void printEntries(const ordered_json &document) {
 }
 
 static void printCode(std::ostream &out, const ordered_json &document) {
-  for (const ordered_json &variant : document["variants"])
+  for (const ordered_json &variant : document["variants"]) {
     out << "code for "
         << (variant["target"] == "cpu"
                 ? ""
@@ -390,8 +396,14 @@ static void printCode(std::ostream &out, const ordered_json &document) {
         << variant["cpu"].get<std::string>()
         << (variant["missing"].empty()
                 ? ""
-                : " (this CPU lacks " + variant["missing"].dump() + ")")
-        << '\n';
+                : " (this CPU lacks " + variant["missing"].dump() + ")");
+    const char *before = ": kernels ";
+    for (const ordered_json &kernel : variant["kernels"]) {
+      out << before << kernel.get<std::string>();
+      before = ", ";
+    }
+    out << '\n';
+  }
 }
 
 static void printText(const format::Program &program,

@@ -3,7 +3,8 @@
 // An example is compiled by the ordinary pipeline: with its kernels, and by its
 // body alone in f64. The first must give the same bits whatever the number of
 // threads, and what the second gives but for rounding. Kernels for GPUs run on
-// the emulated one, which looks at each access. Gradients are compared
+// the emulated one, which looks at each access; PTX and cubins are checked, not
+// run. Gradients are compared
 // with difference quotients of fourth order along random directions, in f64 if
 // there is a body. What a caller binds lies before pages that nobody may touch.
 //
@@ -21,6 +22,7 @@
 #include <fstream>
 #include <iostream>
 #include <random>
+#include <set>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -156,24 +158,30 @@ using Values = std::vector<double>;
 
 // --- Programs ----------------------------------------------------------------
 
+/// The package of a model of one call.
+std::string compileCall(const std::string &folder, const std::string &model,
+                        const CompileOptions &given) {
+  CompileOptions options = given;
+  options.model = folder + "/m.onnx";
+  options.output = folder + "/m.tcc";
+  std::ofstream(options.model, std::ios::binary) << model;
+  CompileReport report = compile(options);
+  if (report.exitCode != 0) {
+    std::string message = "is not compiled";
+    for (const std::string &problem : report.problems)
+      message += ": " + problem;
+    throw Failure{message, report.exitCode};
+  }
+  return options.output;
+}
+
 /// A model of one call, compiled, whose inputs and outputs lie in memory of
 /// ours.
 class Call {
 public:
   Call(const std::string &folder, const std::string &model,
-       const CompileOptions &given) {
-    CompileOptions options = given;
-    options.model = folder + "/m.onnx";
-    options.output = folder + "/m.tcc";
-    std::ofstream(options.model, std::ios::binary) << model;
-    CompileReport report = compile(options);
-    if (report.exitCode != 0) {
-      std::string message = "is not compiled";
-      for (const std::string &problem : report.problems)
-        message += ": " + problem;
-      throw Failure{message, report.exitCode};
-    }
-    package = Package::open(options.output);
+       const CompileOptions &options) {
+    package = Package::open(compileCall(folder, model, options));
     ProgramOptions loading;
     if (options.emulation != Emulation::None)
       loading.device = "emulated";
@@ -255,6 +263,10 @@ public:
 private:
   void addInput(const ExampleInput &input);
   void checkResults();
+  void checkFinished();
+  bool isFinished() const {
+    return options.emulation != Emulation::None && !example.archs.empty();
+  }
   void checkGradient(bool isWide);
   /// What has no kernels is computed by the host.
   CompileOptions getOptions(bool usesKernels) const {
@@ -384,13 +396,24 @@ void Checker::checkGradient(bool isWide) {
   }
 }
 
+/// No device that runs PTX or cubins is needed to make a package of them.
+void Checker::checkFinished() {
+  CompileOptions changed = options;
+  changed.emulation = Emulation::None;
+  changed.archs = example.archs;
+  compileCall(folder, example.model, changed);
+}
+
 void Checker::run() {
-  checkResults();
+  if (isFinished())
+    checkFinished();
+  else
+    checkResults();
   if (!example.hasGradient)
     return;
   if (example.hasBody)
     checkGradient(true);
-  if (example.hasKernels || !example.hasBody)
+  if (!isFinished() && (example.hasKernels || !example.hasBody))
     checkGradient(false);
 }
 
@@ -491,6 +514,13 @@ int tools::checkPlugin(const std::string &path, CompileOptions given,
   std::filesystem::remove_all(folder, ignored);
   if (isQuiet)
     return code;
+  std::set<std::string> notRun;
+  for (const OpExample &example : found.examples)
+    if (given.emulation != Emulation::None && !example.archs.empty())
+      notRun.insert(example.name);
+  for (const std::string &name : notRun)
+    std::cerr << "tcc: note: " << name
+              << " has PTX or cubins, which run on GPUs alone: not run\n";
   for (const std::string &name : found.without)
     std::cerr << "tcc: note: " << name << " has no examples: it was not run\n";
   if (code == 0)

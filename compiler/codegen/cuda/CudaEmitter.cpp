@@ -216,6 +216,12 @@ LogicalResult CudaEmitter::addCubins(ModuleOp module,
 
 FailureOr<CodeVariant>
 CudaEmitter::emulate(ModuleOp module, const EmitResources &resources) const {
+  for (auto kernel : module.getOps<exec::KernelOp>())
+    if (auto finished = kernel.getFinishedAttr())
+      return kernel.emitError("kernel '")
+             << finished.getEntry().getValue()
+             << "' of a plugin is PTX or a cubin, which runs on GPUs alone: "
+                "--emulate takes LLVM bitcode";
   auto make = [&](exec::KernelOp kernel,
                   StringRef name) -> FailureOr<cpu::Object> {
     auto external = findExternal(kernel, oldest);
@@ -237,11 +243,16 @@ CudaEmitter::emit(ModuleOp module, const EmitResources &resources,
                   std::vector<std::string> &notes) {
   std::vector<CodeVariant> variants;
   if (hasPtx) {
+    auto finished = listFinished(module, archs.empty() ? ArrayRef(oldest)
+                                                       : ArrayRef(archs));
+    if (failed(finished))
+      return failure();
     FailureOr<std::string> ptx = emitText(module, oldest, resources);
     if (failed(ptx) ||
         failed(addCubins(module, resources, *ptx, variants, notes)))
       return failure();
     variants.push_back(makeVariant(target, "ptx", *ptx));
+    llvm::append_range(variants, *finished);
   }
   if (emulation == Emulation::None)
     return variants;

@@ -4,6 +4,7 @@
 
 #include "compiler/codegen/cuda/nvvm/Arch.h"
 #include "compiler/codegen/cuda/nvvm/ExternalBitcode.h"
+#include "compiler/target/Code.h"
 #include "dialects/graph/GraphOps.h"
 
 namespace tcc::cuda {
@@ -17,6 +18,11 @@ std::vector<std::string> checkCode(graph::ExternalKernelOpInterface op,
 /// calls none, an error if none of its own is for so old a GPU.
 mlir::FailureOr<std::optional<ExternalBitcode>>
 findBitcode(graph::FusedOp region, const Arch &arch);
+
+/// The finished code of the kernels of `module`, a variant for those of one
+/// image; an error if a kernel has none for one of `archs`.
+mlir::FailureOr<std::vector<CodeVariant>>
+listFinished(mlir::ModuleOp module, llvm::ArrayRef<Arch> archs);
 
 } // namespace tcc::cuda
 

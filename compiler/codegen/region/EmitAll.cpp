@@ -7,7 +7,7 @@ namespace tcc::codegen {
 Kernels getKernels(ModuleOp module, const Target &target) {
   Kernels kernels;
   for (auto kernel : module.getOps<exec::KernelOp>())
-    if (&getTarget(kernel) == &target)
+    if (&getTarget(kernel) == &target && !kernel.getFinished())
       kernels.push_back(kernel);
   return kernels;
 }

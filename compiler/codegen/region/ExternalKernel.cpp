@@ -19,14 +19,20 @@ FailureOr<CustomKernelAttr> getExternal(ExternalKernelOpInterface op,
   CustomKernelAttr kernel = op.findKernel(target);
   auto fused = op->getParentOfType<FusedOp>();
   auto yields = fused.getBody().front().getTerminator()->getOperands();
-  bool isWhole = yields.size() == op->getNumResults() &&
-                 llvm::all_of(op->getResults(), [&](Value result) {
-                   return llvm::is_contained(yields, result);
-                 });
-  if (!kernel || !isWhole)
-    return op->emitOpError("has no code for this target, or its results are "
-                           "not those of the kernel");
+  if (!kernel || !llvm::equal(yields, op->getResults()) ||
+      !llvm::equal(op->getOperands(), fused.getBody().getArguments()))
+    return op->emitOpError("has no code for this target, or its operands and "
+                           "results are not those of the kernel");
   return kernel;
+}
+
+exec::FinishedCodeAttr findFinished(FusedOp region, StringRef target) {
+  CustomKernelAttr kernel = findExternal(region, target);
+  if (!kernel || !kernel.isFinished())
+    return {};
+  return exec::FinishedCodeAttr::get(region.getContext(), kernel.getSymbol(),
+                                     kernel.getSizes(), kernel.getSharedBytes(),
+                                     kernel.getCodes());
 }
 
 std::string getExternalName(CustomKernelAttr kernel) {

@@ -12,10 +12,15 @@ namespace tcc::codegen {
 graph::CustomKernelAttr findExternal(graph::FusedOp region,
                                      llvm::StringRef target);
 
-/// The kernel for `target` of `op`, the anchor of a region that yields all its
-/// results; an error if there is none.
+/// The kernel for `target` of `op`, the anchor of a region of which it takes
+/// all inputs and yields all results, in order; an error if there is none.
 mlir::FailureOr<graph::CustomKernelAttr>
 getExternal(graph::ExternalKernelOpInterface op, llvm::StringRef target);
+
+/// What `region` is launched as, if its code for `target` goes into the package
+/// as it is; null otherwise.
+exec::FinishedCodeAttr findFinished(graph::FusedOp region,
+                                    llvm::StringRef target);
 
 /// What the function of `kernel` is called in a program, where no other is
 /// called so.

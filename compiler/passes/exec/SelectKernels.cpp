@@ -45,6 +45,8 @@ static LogicalResult analyzeKernels(ModuleOp module, KernelTable &table) {
       fused->setAttr(kPlanAttr, info->plan);
     if (info->library)
       kernel.setLibraryAttr(info->library);
+    if (info->finished)
+      kernel.setFinishedAttr(info->finished);
   }
   return success(isSupported);
 }
@@ -68,8 +70,13 @@ static Value getFaultBuffer(LaunchOp launch) {
 static void completeLaunch(LaunchOp launch, const KernelInfo &info) {
   MLIRContext *context = launch.getContext();
   SmallVector<AffineExpr> sizes;
-  for (unsigned symbol : info.usedSymbols)
-    sizes.push_back(launch.bind(getAffineSymbolExpr(symbol, context)));
+  if (info.finished)
+    llvm::append_range(sizes, info.finished.getSizes().getValue().getResults());
+  else
+    for (unsigned symbol : info.usedSymbols)
+      sizes.push_back(getAffineSymbolExpr(symbol, context));
+  for (AffineExpr &size : sizes)
+    size = launch.bind(size);
   launch.setSizes(graph::makeSizeMap(sizes, context));
   launch.setTasks(graph::makeSizeMap(launch.bind(info.tasks), context));
   if (info.flops)

@@ -54,7 +54,7 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock,
     It runs on the target of the name `target` (compiler/target), else on the
     host. A kernel of a
     device is launched as a grid of blocks of so many `threads`, which the target
-    says (`tcc-select-kernels`). A library may do
+    says (`tcc-select-kernels`); it is `finished`, or the target emits it. A library may do
     `library` instead. `candidates` are kernels that compute the
     same bits with other plans (`tcc-add-candidates`): one of them may run instead.
     A kernel with `symbols` has these in place of the module's: each launch binds
@@ -64,6 +64,7 @@ def Exec_KernelOp : Exec_Op<"kernel", [Symbol, IsolatedFromAbove, SingleBlock,
                        OptionalAttr<StrAttr>:$target,
                        OptionalAttr<I64Attr>:$threads,
                        OptionalAttr<Exec_LibraryWorkAttr>:$library,
+                       OptionalAttr<Exec_FinishedCodeAttr>:$finished,
                        OptionalAttr<FlatSymbolRefArrayAttr>:$candidates,
                        OptionalAttr<ArrayAttr>:$symbols);
   let regions = (region SizedRegion<1>:$body);

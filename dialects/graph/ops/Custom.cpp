@@ -41,6 +41,14 @@ LogicalResult CustomOp::verify() {
   return success();
 }
 
+bool CustomKernelAttr::isFinished() const {
+  return llvm::all_of(getCodes().getAsRange<CustomCodeAttr>(),
+                      [](CustomCodeAttr code) {
+                        return code.getForm() == CodeForm::ptx ||
+                               code.getForm() == CodeForm::cubin;
+                      });
+}
+
 // --- Whole or in parts -------------------------------------------------------
 
 KernelKind CustomOp::getKernelKind() { return KernelKind::irregular; }

@@ -52,7 +52,8 @@ typedef void (*tcc_op_function)(void *const *buffers, const int64_t *sizes,
  *   double.
  *
  * It is launched with tcc_op_kernel_v1::tasks blocks of `threads` threads, of
- * one dimension. It keeps no state and calls nothing but libdevice's functions.
+ * one dimension. It keeps no state; as bitcode it calls nothing but libdevice's
+ * functions.
  */
 
 typedef enum tcc_op_form {
@@ -60,21 +61,27 @@ typedef enum tcc_op_form {
   TCC_OP_OBJECT = 1,
   /* LLVM bitcode for nvptx64, of LLVM 19 or older. It becomes PTX for each
    * --arch, and code of the host for --emulate. */
-  TCC_OP_NVVM = 2
+  TCC_OP_NVVM = 2,
+  /* The text of PTX, which the driver compiles when a program is loaded. */
+  TCC_OP_PTX = 3,
+  /* A cubin: machine code of one architecture. */
+  TCC_OP_CUBIN = 4
 } tcc_op_form;
 
 typedef struct tcc_op_code_v1 {
   uint32_t bytes_of_this;
   uint32_t form; /* tcc_op_form */
   /* The least machine that it runs on: a name of --cpu, "x86-64-v3", or of
-   * --arch, "sm_80". Of several that fit the one with most features is taken.
+   * --arch, "sm_80". Of several that fit the one with most features is taken. A
+   * cubin is for a GPU of the same major version; with "sm_90a" for that alone.
    */
   const char *machine;
   /* Its bytes, from `begin` up to `end`: see TCC_OP_EMBED. */
   const char *begin, *end;
 } tcc_op_code_v1;
 
-/* Code for some element types on one target. */
+/* Code for some element types on one target. A kernel of a GPU has bitcode, or
+ * else cubins and PTX at most once, which go into the package as they are. */
 typedef struct tcc_op_kernel_v1 {
   uint32_t bytes_of_this;
   const char *target; /* TCC_OP_CPU, with objects, or TCC_OP_CUDA */
@@ -91,6 +98,9 @@ typedef struct tcc_op_kernel_v1 {
   const char *scratch; /* CPU: bytes of a thread; null: none */
   /* GPU: threads of a block, whole warps, at most 1024. CPU: 0. */
   uint32_t threads;
+  /* PTX and cubins: bytes of shared memory that a block gets beside what the
+   * kernel declares; else 0. */
+  uint32_t shared_bytes;
   const tcc_op_code_v1 *codes;
   size_t code_count;
 } tcc_op_kernel_v1;

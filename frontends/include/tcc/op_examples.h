@@ -23,6 +23,8 @@ struct OpExample {
   std::vector<ExampleInput> inputs;
   size_t resultCount = 0;
   bool hasBody = false, hasKernels = false, hasGradient = false;
+  /// What PTX and cubins among its kernels are for, which run on GPUs alone.
+  std::vector<std::string> archs;
   /// ONNX models of the call alone, whose results are y0, y1, ...: with the
   /// types of the example, and with f64 instead of other floats.
   std::string model, wideModel;

@@ -1,12 +1,12 @@
 #include "runtime/devices/cuda/CodeModule.h"
 
-#include "runtime/devices/cuda/Cubin.h"
 #include "runtime/devices/emulated/EmulatedModule.h"
 #include "runtime/package/Commands.h"
+#include "runtime/package/Cubin.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
+#include <map>
 #include <string>
 
 using namespace tcc;
@@ -15,12 +15,12 @@ using namespace tcc::runtime::cuda;
 using emulated::ModuleKernel;
 
 CodeModule::CodeModule(CodeModule &&other) noexcept
-    : driver(other.driver), chosen(other.chosen), image(std::move(other.image)),
-      module(std::exchange(other.module, nullptr)),
+    : driver(other.driver), image(std::move(other.image)),
+      modules(std::exchange(other.modules, {})),
       functions(std::move(other.functions)) {}
 
 CodeModule::~CodeModule() {
-  if (module)
+  for (ModuleHandle module : modules)
     driver->moduleUnload(module);
 }
 
@@ -28,134 +28,225 @@ CodeModule::~CodeModule() {
 // Choosing
 //===----------------------------------------------------------------------===//
 
-/// 90 of "sm_90"; 0 for what is no name of a cubin that later chips of its
-/// kind run ("sm_90a", "ptx").
-static int archOf(const format::Variant &variant) {
-  std::string_view name = variant.cpu()->string_view();
-  int number = 0;
-  if (!name.starts_with("sm_"))
-    return 0;
-  name.remove_prefix(3);
-  auto [rest, error] =
-      std::from_chars(name.data(), name.data() + name.size(), number);
-  return error == std::errc() && rest == name.data() + name.size() ? number : 0;
-}
+using Variants = std::vector<const format::Variant *>;
 
 static bool isPtx(const format::Variant &variant) {
-  return variant.target()->string_view() == "cuda" &&
-         variant.cpu()->string_view() == "ptx";
+  return variant.cpu()->string_view() == "ptx";
 }
 
-/// A cubin runs on devices of its major version and a minor one not below its
-/// own; null if there is none.
-static const format::Variant *findCubin(const format::Program &program,
-                                        int major, int minor) {
-  const format::Variant *best = nullptr;
+static bool names(const format::Variant &variant, uint32_t kernel) {
+  const auto *named = variant.kernels();
+  return named &&
+         std::find(named->begin(), named->end(), kernel) != named->end();
+}
+
+/// Code of CUDA that has the kernel: what names it, else what names none.
+static Variants findCode(const format::Program &program, uint32_t kernel) {
+  Variants own, common;
   for (const format::Variant *variant : *program.variants()) {
-    int arch = archOf(*variant);
-    if (variant->target()->string_view() == "cuda" && arch / 10 == major &&
-        arch % 10 <= minor && (!best || arch > archOf(*best)))
-      best = variant;
+    if (variant->target()->string_view() != "cuda")
+      continue;
+    if (names(*variant, kernel))
+      own.push_back(variant);
+    else if (!variant->kernels())
+      common.push_back(variant);
+  }
+  return own.empty() ? common : own;
+}
+
+/// The newest that runs on the device; null if there is none.
+static const format::Variant *findCubin(const Variants &variants, int major,
+                                        int minor) {
+  const format::Variant *best = nullptr;
+  int newest = -1;
+  for (const format::Variant *variant : variants) {
+    auto target = parseCubinTarget(variant->cpu()->string_view());
+    if (!target || !target->runsOn(major, minor) || target->number() < newest)
+      continue;
+    best = variant;
+    newest = target->number();
   }
   return best;
 }
 
 /// Null if there is none.
-static const format::Variant *findPtx(const format::Program &program) {
-  for (const format::Variant *variant : *program.variants())
-    if (isPtx(*variant))
-      return variant;
-  return nullptr;
+static const format::Variant *findPtx(const Variants &variants) {
+  auto found = std::find_if(variants.begin(), variants.end(),
+                            [](auto *variant) { return isPtx(*variant); });
+  return found == variants.end() ? nullptr : *found;
 }
 
-static std::string listCode(const format::Program &program) {
-  std::string list;
-  for (const format::Variant *variant : *program.variants())
-    if (variant->target()->string_view() == "cuda")
-      list += concat(list.empty() ? "" : ", ", variant->cpu()->string_view());
-  return list.empty() ? "none" : list;
+static std::string list(const Variants &variants) {
+  std::string text;
+  for (const format::Variant *variant : variants)
+    text += concat(text.empty() ? "" : ", ", variant->cpu()->string_view());
+  return text.empty() ? "none" : text;
 }
 
 //===----------------------------------------------------------------------===//
 // Loading
 //===----------------------------------------------------------------------===//
 
-/// Loads the module and finds the kernels of the device in it.
-Status CodeModule::load(const void *bytes, const Package &package) {
+static std::string describe(const Package &package,
+                            const format::Variant &variant) {
+  return concat("loading the code for ", variant.cpu()->string_view(),
+                " of package '", package.path(), "'");
+}
+
+/// Loads `image`, that of `variant`, as the last module of `modules`.
+static Status loadModule(const Driver &driver, const void *image,
+                         std::string doing,
+                         std::vector<ModuleHandle> &modules) {
   char log[1024] = "";
   int keys[] = {kJitErrorLog, kJitErrorLogBytes};
   void *values[] = {log, reinterpret_cast<void *>(sizeof(log))};
-  std::string doing =
-      concat("loading the code for ", chosen->cpu()->string_view(),
-             " of package '", package.path(), "'");
-  Error error = driver->moduleLoadDataEx(&module, bytes, 2, keys, values);
+  ModuleHandle module = nullptr;
+  Error error = driver.moduleLoadDataEx(&module, image, 2, keys, values);
   log[sizeof(log) - 1] = 0;
   std::replace(log, log + std::strlen(log), '\n', ' ');
   if (log[0])
     doing += concat(" (", static_cast<const char *>(log), ")");
-  if (Status status = check(*driver, error, doing); !status.ok())
-    return status;
-  const auto *kernels = package.program().kernels();
-  for (size_t i = 0; kernels && i < kernels->size(); ++i) {
-    const format::Kernel *kernel = kernels->Get(i);
-    Kernel &added = functions.emplace_back();
-    added.threads = kernel->threads();
-    if (added.threads == 0)
-      continue;
-    if (driver->moduleGetFunction(&added.function, module,
-                                  kernel->symbol()->c_str()) != kSuccess)
-      return makeError(Code::BadData, doing, ": it has no kernel '",
-                       kernel->symbol()->string_view(), "'");
-  }
-  return Status();
+  Status status = check(driver, error, doing);
+  if (status.ok())
+    modules.push_back(module);
+  return status;
 }
 
-Result<CodeModule> CodeModule::loadVariant(const Driver &driver,
-                                           const Package &package,
-                                           const format::Variant &variant) {
+/// Makes `kernel` that of `module` which `described` is there.
+static Status findFunction(const Driver &driver, ModuleHandle module,
+                           const format::Kernel &described, std::string doing,
+                           Kernel &kernel) {
+  const auto *name = described.entry() ? described.entry() : described.symbol();
+  if (driver.moduleGetFunction(&kernel.function, module, name->c_str()) !=
+      kSuccess)
+    return makeError(Code::BadData, doing, ": it has no kernel '",
+                     name->string_view(), "'");
+  kernel.sharedBytes = described.shared_bytes();
+  if (kernel.sharedBytes == 0)
+    return Status();
+  // More than 48 KiB must be asked for.
+  return check(driver,
+               driver.funcSetAttribute(kernel.function, kMaxDynamicShared,
+                                       int(kernel.sharedBytes)),
+               concat(doing, ": giving a block of kernel '",
+                      name->string_view(), "' ", kernel.sharedBytes,
+                      " bytes of shared memory"));
+}
+
+namespace tcc::runtime::cuda {
+
+/// Loads each image once, for all kernels that it is chosen for.
+class CudaLoader {
+public:
+  CudaLoader(const Driver &driver, const Package &package, int major, int minor,
+             const LogSink &log)
+      : driver(driver), package(package), major(major), minor(minor), log(log),
+        code(driver) {}
+
+  Result<CodeModule> load();
+
+private:
+  Status loadKernel(uint32_t index);
+  Result<ModuleHandle> findModule(const Variants &variants);
+  Result<ModuleHandle> findModule(const format::Variant &variant);
+  Status loadImage(const format::Variant &variant);
+
+  const Driver &driver;
+  const Package &package;
+  int major, minor;
+  const LogSink &log;
+  CodeModule code;
+  std::map<const format::Variant *, ModuleHandle> loaded;
+  std::map<const format::Variant *, const format::Variant *> replaced;
+  std::string doing; ///< what the last module was loaded for
+};
+
+} // namespace tcc::runtime::cuda
+
+Status CudaLoader::loadImage(const format::Variant &variant) {
   Result<Memory> bytes = package.readSection(variant.image());
   if (!bytes.ok())
     return bytes.takeStatus();
-  CodeModule code(driver, variant);
   if (isPtx(variant)) {
     std::string text(reinterpret_cast<const char *>(bytes->data()),
                      bytes->size());
-    if (Status status = code.load(text.c_str(), package); !status.ok())
-      return status;
-    return code;
+    return loadModule(driver, text.c_str(), describe(package, variant),
+                      code.modules);
   }
   if (!isWholeCubin(bytes->span()))
     return makeError(Code::BadData, "the code for ",
                      variant.cpu()->string_view(), " of package '",
                      package.path(), "' is no cubin");
-  if (Status status = code.load(bytes->data(), package); !status.ok())
-    return status;
-  return code;
+  return loadModule(driver, bytes->data(), describe(package, variant),
+                    code.modules);
 }
 
-Result<CodeModule> CodeModule::loadCuda(const Driver &driver,
-                                        const Package &package, int major,
-                                        int minor, const LogSink &log) {
-  const format::Program &program = package.program();
-  const format::Variant *cubin = findCubin(program, major, minor);
-  const format::Variant *ptx = findPtx(program);
+Result<ModuleHandle> CudaLoader::findModule(const format::Variant &variant) {
+  doing = describe(package, variant);
+  auto [place, isNew] = loaded.try_emplace(&variant, nullptr);
+  if (isNew) {
+    if (Status status = loadImage(variant); !status.ok()) {
+      loaded.erase(place);
+      return status;
+    }
+    place->second = code.modules.back();
+  }
+  return place->second;
+}
+
+Result<ModuleHandle> CudaLoader::findModule(const Variants &variants) {
+  const format::Variant *cubin = findCubin(variants, major, minor);
+  const format::Variant *ptx = findPtx(variants);
   if (!cubin && !ptx)
     return makeError(Code::Device, "package '", package.path(),
                      "' has no code for this device, an sm_", major, minor,
-                     ", only: ", listCode(program));
-  if (!cubin)
-    return loadVariant(driver, package, *ptx);
-  Result<CodeModule> code = loadVariant(driver, package, *cubin);
-  if (code.ok() || !ptx)
-    return code;
-  Status refused = code.takeStatus();
+                     ", only: ", list(variants));
+  if (!cubin || replaced.contains(cubin))
+    return findModule(*ptx);
+  Result<ModuleHandle> module = findModule(*cubin);
+  if (module.ok() || !ptx)
+    return module;
+  Status refused = module.takeStatus();
   if (refused.code() != Code::Device)
     return refused;
   // A driver is older than the cubin, say.
   log(LogLevel::Warning,
       concat(refused.message(), "; its PTX is compiled instead"));
-  return loadVariant(driver, package, *ptx);
+  replaced[cubin] = ptx;
+  return findModule(*ptx);
 }
+
+Status CudaLoader::loadKernel(uint32_t index) {
+  const format::Program &program = package.program();
+  const format::Kernel &described = *program.kernels()->Get(index);
+  Kernel &kernel = code.functions[index];
+  kernel.threads = described.threads();
+  if (kernel.threads == 0)
+    return Status();
+  Result<ModuleHandle> module = findModule(findCode(program, index));
+  if (!module.ok())
+    return module.takeStatus();
+  return findFunction(driver, *module, described, doing, kernel);
+}
+
+Result<CodeModule> CudaLoader::load() {
+  const auto *kernels = package.program().kernels();
+  code.functions.resize(kernels ? kernels->size() : 0);
+  for (uint32_t i = 0; i < code.functions.size(); ++i)
+    if (Status status = loadKernel(i); !status.ok())
+      return status;
+  return std::move(code);
+}
+
+Result<CodeModule> CodeModule::loadCuda(const Driver &driver,
+                                        const Package &package, int major,
+                                        int minor, const LogSink &log) {
+  return CudaLoader(driver, package, major, minor, log).load();
+}
+
+//===----------------------------------------------------------------------===//
+// Emulated
+//===----------------------------------------------------------------------===//
 
 static void countParameters(const format::Entry &entry,
                             std::vector<ModuleKernel> &kernels) {
@@ -167,6 +258,26 @@ static void countParameters(const format::Entry &entry,
   });
 }
 
+/// What the driver is given as an image.
+static Result<std::vector<ModuleKernel>>
+listKernels(const format::Program &program, const format::Variant &variant,
+            const CodeImage &image) {
+  std::vector<ModuleKernel> kernels(
+      program.kernels() ? program.kernels()->size() : 0);
+  for (const format::Entry *entry : *program.entries())
+    countParameters(*entry, kernels);
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    kernels[i].name = program.kernels()->Get(i)->symbol()->c_str();
+    uint64_t offset = variant.kernel_offsets()->Get(i);
+    kernels[i].function =
+        reinterpret_cast<const void *>(image.kernelAt(offset));
+    if (!kernels[i].function && offset != format::kNoKernel)
+      return makeError(Code::BadData, "kernel '", kernels[i].name,
+                       "' lies outside the code");
+  }
+  return kernels;
+}
+
 Result<CodeModule> CodeModule::loadEmulated(const Driver &driver,
                                             const Package &package) {
   const format::Program &program = package.program();
@@ -176,29 +287,32 @@ Result<CodeModule> CodeModule::loadEmulated(const Driver &driver,
   if (variant == program.variants()->end())
     return makeError(Code::Device, "package '", package.path(),
                      "' has no emulated code: compile it with --emulate");
-  CodeModule code(driver, **variant);
-  Result<Memory> bytes = package.readSection(code.chosen->image());
+  CodeModule code(driver);
+  Result<Memory> bytes = package.readSection((*variant)->image());
   if (!bytes.ok())
     return bytes.takeStatus();
   Result<CodeImage> mapped = CodeImage::map(bytes->span());
   if (!mapped.ok())
     return mapped.takeStatus();
   code.image = std::move(*mapped);
-  std::vector<ModuleKernel> kernels(
-      program.kernels() ? program.kernels()->size() : 0);
-  for (const format::Entry *entry : *program.entries())
-    countParameters(*entry, kernels);
-  for (size_t i = 0; i < kernels.size(); ++i) {
-    kernels[i].name = program.kernels()->Get(i)->symbol()->c_str();
-    uint64_t offset = code.chosen->kernel_offsets()->Get(i);
-    kernels[i].function =
-        reinterpret_cast<const void *>(code.image->kernelAt(offset));
-    if (!kernels[i].function && offset != format::kNoKernel)
-      return makeError(Code::BadData, "kernel '", kernels[i].name,
-                       "' lies outside the code");
-  }
-  emulated::EmulatedModule module = {kernels.data(), kernels.size()};
-  if (Status status = code.load(&module, package); !status.ok())
+  auto kernels = listKernels(program, **variant, *code.image);
+  if (!kernels.ok())
+    return kernels.takeStatus();
+  emulated::EmulatedModule module = {kernels->data(), kernels->size()};
+  std::string doing = describe(package, **variant);
+  if (Status status = loadModule(driver, &module, doing, code.modules);
+      !status.ok())
     return status;
+  code.functions.resize(kernels->size());
+  for (size_t i = 0; i < kernels->size(); ++i) {
+    const format::Kernel &described = *program.kernels()->Get(i);
+    code.functions[i].threads = described.threads();
+    if (described.threads() == 0)
+      continue;
+    if (Status status = findFunction(driver, code.modules.back(), described,
+                                     doing, code.functions[i]);
+        !status.ok())
+      return status;
+  }
   return code;
 }

@@ -16,6 +16,7 @@ namespace tcc::runtime::cuda {
 struct Kernel {
   FunctionHandle function = nullptr; ///< null for a kernel of the host
   unsigned threads = 0;
+  unsigned sharedBytes = 0; ///< beside what its code declares
 };
 
 /// Loaded code; unloaded when destroyed, with the device's context current.
@@ -24,9 +25,9 @@ public:
   CodeModule(CodeModule &&other) noexcept;
   ~CodeModule();
 
-  /// Takes the cubin for a device of this compute capability; PTX if there is
-  /// none, or if the driver refuses it, of which `log` is told. The context is
-  /// current.
+  /// Takes for each kernel the cubin for a device of this compute capability;
+  /// PTX if there is none, or if the driver refuses it, of which `log` is told.
+  /// The context is current.
   static Result<CodeModule> loadCuda(const Driver &driver,
                                      const Package &package, int major,
                                      int minor, const LogSink &log);
@@ -37,19 +38,14 @@ public:
   std::span<const Kernel> kernels() const { return functions; }
 
 private:
-  CodeModule(const Driver &driver, const format::Variant &variant)
-      : driver(&driver), chosen(&variant) {}
+  friend class CudaLoader;
 
-  static Result<CodeModule> loadVariant(const Driver &driver,
-                                        const Package &package,
-                                        const format::Variant &variant);
-  Status load(const void *image, const Package &package);
+  explicit CodeModule(const Driver &driver) : driver(&driver) {}
 
   const Driver *driver;
-  const format::Variant *chosen;
   std::optional<CodeImage> image; ///< of emulated kernels
-  ModuleHandle module = nullptr;
-  std::vector<Kernel> functions;
+  std::vector<ModuleHandle> modules;
+  std::vector<Kernel> functions; ///< of each kernel of the package
 };
 
 } // namespace tcc::runtime::cuda

@@ -536,7 +536,7 @@ Status CudaStream::launchKernel(const Dispatch &dispatch) {
   return device.check(
       driver.launchKernel(
           kernel.function, static_cast<unsigned>(dispatch.tasks), 1, 1,
-          kernel.threads, 1, 1, /*sharedBytes=*/0, lanes[dispatch.lane],
+          kernel.threads, 1, 1, kernel.sharedBytes, lanes[dispatch.lane],
           parameters.data(), /*extra=*/nullptr),
       "launching a kernel");
 }

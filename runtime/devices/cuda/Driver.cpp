@@ -57,6 +57,7 @@ static const char *fill(Driver &driver, void *library) {
       {"cuModuleLoadDataEx", &driver.moduleLoadDataEx},
       {"cuModuleUnload", &driver.moduleUnload},
       {"cuModuleGetFunction", &driver.moduleGetFunction},
+      {"cuFuncSetAttribute", &driver.funcSetAttribute},
       {"cuLaunchKernel", &driver.launchKernel},
       {"cuGraphInstantiateWithFlags", &driver.graphInstantiateWithFlags},
       {"cuGraphDestroy", &driver.graphDestroy},

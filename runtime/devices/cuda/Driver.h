@@ -42,6 +42,7 @@ inline constexpr unsigned kNoTiming = 2;       ///< CU_EVENT_DISABLE_TIMING
 inline constexpr int kCaptureThreadLocal = 1;  ///< CU_STREAM_CAPTURE_MODE_...
 inline constexpr int kJitErrorLog = 5;         ///< CU_JIT_ERROR_LOG_BUFFER
 inline constexpr int kJitErrorLogBytes = 6;    ///< ..._SIZE_BYTES
+inline constexpr int kMaxDynamicShared = 8;    ///< CU_FUNC_ATTRIBUTE_...
 
 /// Each member is the entry point cuNAME, with the suffix that findDriver
 /// lists. Any thread may call them.
@@ -91,6 +92,7 @@ struct Driver {
   Error (*moduleUnload)(ModuleHandle module);
   Error (*moduleGetFunction)(FunctionHandle *function, ModuleHandle module,
                              const char *name);
+  Error (*funcSetAttribute)(FunctionHandle function, int attribute, int value);
   Error (*launchKernel)(FunctionHandle function, unsigned gridX, unsigned gridY,
                         unsigned gridZ, unsigned blockX, unsigned blockY,
                         unsigned blockZ, unsigned sharedBytes,

@@ -46,6 +46,9 @@ Error moduleGetFunction(FunctionHandle *function, ModuleHandle module,
   return kInvalidValue;
 }
 
+/// Kernels declare all their shared memory.
+Error funcSetAttribute(FunctionHandle, int, int) { return kInvalidValue; }
+
 Error launchKernel(FunctionHandle handle, unsigned gridX, unsigned gridY,
                    unsigned gridZ, unsigned blockX, unsigned blockY,
                    unsigned blockZ, unsigned sharedBytes, StreamHandle stream,
@@ -74,5 +77,6 @@ void emulated::addModuleCalls(Driver &driver) {
   driver.moduleLoadDataEx = moduleLoadDataEx;
   driver.moduleUnload = moduleUnload;
   driver.moduleGetFunction = moduleGetFunction;
+  driver.funcSetAttribute = funcSetAttribute;
   driver.launchKernel = launchKernel;
 }

@@ -252,6 +252,20 @@ const Spoiled kSpoiled[] = {
      [](auto &b) {
        b.tables.variants[0]->kernel_offsets[0] = format::kNoKernel;
      }},
+    {"cannot name kernels",
+     [](auto &b) { b.tables.variants[0]->kernels = {0}; }},
+    {"names 1, which is no kernel of a device",
+     [](auto &b) {
+       b.tables.variants[0]->target = "cuda";
+       b.tables.variants[0]->kernel_offsets.clear();
+       b.tables.variants[0]->kernels = {1};
+     }},
+    {"names 0, which is no kernel of a device",
+     [](auto &b) {
+       b.tables.variants[0]->target = "cuda";
+       b.tables.variants[0]->kernel_offsets.clear();
+       b.tables.variants[0]->kernels = {0};
+     }},
     {"1025 threads in a block",
      [](auto &b) { b.tables.kernels[0]->threads = 1025; }},
     {"memory unknown to this runtime",

@@ -2,6 +2,7 @@
 #include "compiler/codegen/cuda/kernels/DescribeLibrary.h"
 #include "compiler/codegen/cuda/nvvm/DeviceModule.h"
 #include "compiler/codegen/cuda/nvvm/NarrowIndices.h"
+#include "compiler/codegen/region/ExternalKernel.h"
 #include "compiler/codegen/region/SimplifyRegion.h"
 #include "compiler/codegen/region/Sums.h"
 #include "dialects/graph/ops/Scalar.h"
@@ -69,6 +70,8 @@ FailureOr<KernelInfo> analyzeKernel(FusedOp fused) {
   info.tasks = plan->blocks;
   info.threads = plan->threads;
   info.plan = plan->write();
+  info.finished =
+      codegen::findFinished(region->get(), getOwnTarget().getName());
   describeForLibrary(region->get(), info);
   return info;
 }

@@ -122,7 +122,8 @@ llvm::Expected<Cubin> Ptxas::assemble(llvm::StringRef ptx,
   std::string text = report->read();
   if (code != 0)
     return llvm::createStringError(program + " cannot assemble for " +
-                                   arch.name + ": " + failure + text);
+                                   arch.name + ": " + failure +
+                                   llvm::StringRef(text).rtrim().str());
   std::string bytes = output->read();
   return Cubin{{bytes.begin(), bytes.end()}, parseReport(text)};
 }

@@ -62,10 +62,12 @@ public:
 private:
   Location getLoc() const;
   Value get(Value value, ArrayRef<AffineExpr> extents);
-  Value getInput(Value outer);
+  Value addInput(Value value);
+  Value getInput(Value value);
   Value getConstant(Value splat, ArrayRef<AffineExpr> extents);
   Extents getTarget(Value value, unsigned access) const;
   void clone(Operation *op, unsigned access);
+  void cloneExternal(Operation *op);
   bool repeatInSpace(Operation *op);
   bool reduceInSpace(Operation *op, unsigned access);
 
@@ -78,7 +80,8 @@ private:
   Extents space, rowExtents;
   llvm::DenseSet<Operation *> members;
   llvm::DenseMap<Value, Value> values;
-  llvm::MapVector<Value, Value> inputs;
+  SmallVector<Value> outer; // of each argument of the body
+  llvm::DenseMap<Value, Value> inputs;
   llvm::DenseMap<std::pair<Attribute, Type>, Value> constants;
 };
 
@@ -118,10 +121,15 @@ Location BodyBuilder::getLoc() const {
   return FusedLoc::get(named->getContext(), locations.getArrayRef());
 }
 
-Value BodyBuilder::getInput(Value outer) {
-  Value &input = inputs[outer];
+Value BodyBuilder::addInput(Value value) {
+  outer.push_back(value);
+  return body.addArgument(value.getType(), value.getLoc());
+}
+
+Value BodyBuilder::getInput(Value value) {
+  Value &input = inputs[value];
   if (!input)
-    input = body.addArgument(outer.getType(), outer.getLoc());
+    input = addInput(value);
   return input;
 }
 
@@ -141,10 +149,7 @@ Value BodyBuilder::getConstant(Value splat, ArrayRef<AffineExpr> extents) {
 /// The value in the body, with these extents.
 Value BodyBuilder::get(Value value, ArrayRef<AffineExpr> extents) {
   Value source = getSource(value);
-  // Code that is given reads memory.
-  bool isExternal =
-      isa_and_present<graph::ExternalKernelOpInterface>(region.anchor);
-  if (getSplat(source) && !isExternal)
+  if (getSplat(source))
     return getConstant(source, extents);
   if (!members.contains(source.getDefiningOp()))
     return getInput(placement.get(source, extents));
@@ -242,7 +247,20 @@ bool BodyBuilder::reduceInSpace(Operation *op, unsigned access) {
   return true;
 }
 
+/// Code that is given reads each operand in memory, by a pointer of its own.
+void BodyBuilder::cloneExternal(Operation *op) {
+  Operation *copy = builder.clone(*op);
+  for (OpOperand &operand : copy->getOpOperands()) {
+    Value value = operand.get();
+    operand.set(addInput(placement.get(getSource(value), getExtents(value))));
+  }
+  for (auto [value, inner] : llvm::zip(op->getResults(), copy->getResults()))
+    values[value] = inner;
+}
+
 void BodyBuilder::clone(Operation *op, unsigned access) {
+  if (isa<graph::ExternalKernelOpInterface>(op))
+    return cloneExternal(op);
   bool isPointwise = isa<PointwiseOpInterface>(op);
   if (!isPointwise && (access & kElementwise) && repeatInSpace(op))
     return;
@@ -266,7 +284,7 @@ void BodyBuilder::clone(Operation *op, unsigned access) {
 FusedOp BodyBuilder::build() {
   for (auto [op, access] : llvm::zip(step.members, region.access))
     clone(op, access);
-  SmallVector<Value> yielded, outer;
+  SmallVector<Value> yielded;
   SmallVector<Type> types;
   for (Value result : step.results) {
     auto *it = llvm::find(step.members, result.getDefiningOp());
@@ -279,8 +297,6 @@ FusedOp BodyBuilder::build() {
     types.push_back(yielded.back().getType());
   }
   builder.create<YieldOp>(loc, yielded);
-  for (auto [value, input] : inputs)
-    outer.push_back(value);
   auto fused =
       placement.builder.create<FusedOp>(loc, types, region.kind, outer);
   fused.getBody().push_back(new Block());

@@ -1,7 +1,7 @@
 // What a driver is given to load, and what becomes of what it refuses.
 
 #include "runtime/devices/cuda/CodeModule.h"
-#include "runtime/devices/cuda/Cubin.h"
+#include "runtime/package/Cubin.h"
 #include "runtime/package/Writer.h"
 #include "tests/runtime/Fixture.h"
 
@@ -117,7 +117,9 @@ size_t readAll(const std::vector<std::byte> &bytes) {
 /// Code that the fake driver refuses with an error, by its first byte.
 char refusedFirst;
 Error refusal;
-std::string loaded; ///< as text
+std::string loaded;             ///< as text
+std::vector<std::string> asked; ///< names of kernels
+std::vector<int> sharedBytes;
 
 Error loadData(ModuleHandle *module, const void *image, unsigned, int *,
                void **) {
@@ -132,8 +134,15 @@ Driver fakeDriver() {
   Driver driver = {};
   driver.moduleLoadDataEx = loadData;
   driver.moduleUnload = [](ModuleHandle) { return kSuccess; };
-  driver.moduleGetFunction = [](FunctionHandle *, ModuleHandle, const char *) {
+  driver.moduleGetFunction = [](FunctionHandle *, ModuleHandle,
+                                const char *name) {
+    asked.push_back(name);
     return kSuccess;
+  };
+  driver.funcSetAttribute = [](FunctionHandle, int attribute, int value) {
+    EXPECT_EQ(attribute, 8);
+    sharedBytes.push_back(value);
+    return value > 200000 ? kInvalidValue : kSuccess;
   };
   driver.getErrorString = [](Error, const char **text) {
     *text = "no kernel image is available";
@@ -142,18 +151,27 @@ Driver fakeDriver() {
   return driver;
 }
 
-/// A package for sm_90 and later; `variants` of "sm_90" and "ptx".
+/// A package for a device. The code of "ptx" is a text, of other `variants`
+/// `cubin`; "0:" before it: the variant names the kernel, which is as
+/// described.
 std::shared_ptr<const Package>
 makePackage(std::vector<std::string> variants,
-            std::span<const std::byte> cubin = Cubin().bytes()) {
+            std::span<const std::byte> cubin = Cubin().bytes(),
+            const format::KernelT &described = {}) {
   TemporaryFolder folder;
   ProgramBuilder builder = addOneProgram();
+  builder.tables.kernels[0]->entry = described.entry;
+  builder.tables.kernels[0]->shared_bytes = described.shared_bytes;
   builder.compileForDevice();
   builder.tables.variants.clear();
   PackageWriter writer;
-  for (const std::string &name : variants) {
+  for (std::string &name : variants) {
     auto variant = std::make_unique<format::VariantT>();
     variant->target = "cuda";
+    if (name[1] == ':') {
+      variant->kernels.push_back(name[0] - '0');
+      name.erase(0, 2);
+    }
     variant->cpu = name;
     static constexpr std::string_view kText = ".version 7.8";
     variant->image = writer.addSection(
@@ -167,13 +185,15 @@ makePackage(std::vector<std::string> variants,
   return unwrap(Package::open(folder / "m.tcc"));
 }
 
-/// Loads for an sm_`major``minor`; what is logged is appended to `note`.
+/// Loads for an sm_`major`0; what is logged is appended to `note`.
 Status load(const Package &package, int major, std::string &note) {
   static const Driver driver = fakeDriver();
   LogSink log = {&note, [](void *user, int, const char *message) {
                    *static_cast<std::string *>(user) += message;
                  }};
   loaded.clear();
+  asked.clear();
+  sharedBytes.clear();
   auto code = CodeModule::loadCuda(driver, package, major, 0, log);
   return code.ok() ? Status() : code.takeStatus();
 }
@@ -208,6 +228,48 @@ TEST(CodeModule, CompilesPtxInThePlaceOfARefusedCubin) {
   EXPECT_THAT(load(*makePackage({"sm_90", "ptx"}), 9, note),
               failsWith(Code::OutOfMemory, "loading the code for sm_90"));
   EXPECT_EQ(note, "");
+}
+
+TEST(CodeModule, TakesTheCodeThatNamesAKernel) {
+  refusedFirst = 'x';
+  std::string note;
+  Cubin cubin;
+  ASSERT_THAT(load(*makePackage({"sm_90", "0:ptx"}), 9, note), succeeds());
+  EXPECT_EQ(loaded, ".ver");
+  EXPECT_THAT(asked, testing::ElementsAre("add_one"));
+  EXPECT_TRUE(sharedBytes.empty());
+  format::KernelT kernel;
+  kernel.entry = "own";
+  kernel.shared_bytes = 100000;
+  auto package =
+      makePackage({"ptx", "0:sm_90a", "0:sm_80"}, cubin.bytes(), kernel);
+  ASSERT_THAT(load(*package, 9, note), succeeds());
+  EXPECT_EQ(loaded, "\177ELF");
+  EXPECT_THAT(asked, testing::ElementsAre("own"));
+  EXPECT_THAT(sharedBytes, testing::ElementsAre(100000));
+  EXPECT_THAT(load(*package, 10, note),
+              failsWith(Code::Device, "an sm_100, only: sm_90a, sm_80"));
+  kernel.shared_bytes = 300000;
+  EXPECT_THAT(load(*makePackage({"0:ptx"}, cubin.bytes(), kernel), 9, note),
+              failsWith(Code::Device, "giving a block of kernel 'own' 300000 "
+                                      "bytes of shared memory"));
+}
+
+TEST(CodeModule, ReadsWhatCubinsAreFor) {
+  auto runs = [](const char *name, int major, int minor) {
+    auto target = parseCubinTarget(name);
+    return target && target->runsOn(major, minor);
+  };
+  EXPECT_TRUE(runs("sm_86", 8, 6));
+  EXPECT_TRUE(runs("sm_86", 8, 9));
+  EXPECT_FALSE(runs("sm_86", 8, 0));
+  EXPECT_FALSE(runs("sm_86", 9, 0));
+  EXPECT_TRUE(runs("sm_120f", 12, 1));
+  EXPECT_TRUE(runs("sm_120a", 12, 0));
+  EXPECT_FALSE(runs("sm_120a", 12, 1));
+  for (const char *name :
+       {"", "sm_", "ptx", "sm_90b", "sm_9999999999", "sm_-1", "90", "sm_90aa"})
+    EXPECT_FALSE(parseCubinTarget(name)) << name;
 }
 
 TEST(CodeModule, RefusesCubinsThatAreNotWhole) {

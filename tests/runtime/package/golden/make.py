@@ -20,7 +20,7 @@ from harness import BIN
 from onnx import TensorProto
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-VERSION = "2.4"
+VERSION = "2.5"
 CPU = "x86-64-v3"
 STEPS = 6
 

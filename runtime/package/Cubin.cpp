@@ -1,9 +1,11 @@
-#include "runtime/devices/cuda/Cubin.h"
+#include "runtime/package/Cubin.h"
 
+#include <charconv>
 #include <cstdint>
 #include <cstring>
 #include <elf.h>
 
+using namespace tcc;
 using namespace tcc::runtime;
 
 static constexpr uint16_t kCudaMachine = 190; // EM_CUDA
@@ -109,6 +111,20 @@ bool CubinReader::isWhole() {
   return true;
 }
 
-bool cuda::isWholeCubin(std::span<const std::byte> bytes) {
+bool runtime::isWholeCubin(std::span<const std::byte> bytes) {
   return CubinReader(bytes).isWhole();
+}
+
+std::optional<CubinTarget> runtime::parseCubinTarget(std::string_view name) {
+  if (!name.starts_with("sm_"))
+    return std::nullopt;
+  name.remove_prefix(3);
+  int number = 0;
+  const char *end = name.data() + name.size();
+  auto [rest, error] = std::from_chars(name.data(), end, number);
+  std::string_view suffix(rest, end - rest);
+  if (error != std::errc() || number < 0 ||
+      (suffix != "" && suffix != "a" && suffix != "f"))
+    return std::nullopt;
+  return CubinTarget{number / 10, number % 10, suffix == "a"};
 }
