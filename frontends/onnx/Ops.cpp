@@ -22,7 +22,7 @@ const OpRow *findOp(llvm::StringRef domain, llvm::StringRef name,
       getRecurrentOps(),     getQuantizationOps(), getLossOps(),
       getSignalOps(),        getSamplingOps(),     getRegionOps(),
       getAttentionOps(),     getDecodingOps(),     getFusedNormalizationOps(),
-      getQuantizedFormOps(), getCompactionOps()};
+      getQuantizedFormOps(), getCompactionOps(),   getNgramOps()};
   for (llvm::ArrayRef<OpRow> rows : families)
     if (const OpRow *row = findIn(rows, domain, name, version))
       return row;

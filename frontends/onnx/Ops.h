@@ -66,6 +66,7 @@ llvm::ArrayRef<OpRow> getSamplingOps();
 llvm::ArrayRef<OpRow> getRegionOps();
 llvm::ArrayRef<OpRow> getAttentionOps();
 llvm::ArrayRef<OpRow> getDecodingOps();
+llvm::ArrayRef<OpRow> getNgramOps();
 
 } // namespace tcc::onnx_import
 

@@ -262,6 +262,14 @@ def indexing():
     yield row("ScatterElements", x, np.array([[1, 0, 3]], np.int64), floats(1, 3))
     values = Constant(np.array([0, 1], np.float32))
     yield row("OneHot", np.array([1, 3], np.int64), ints(5), values)
+    tokens = random.randint(0, 5, (3, 37))
+    pool = dict(pool_int64s=[4, 0, 1, 2, 3, 3, 0, 1, 2], ngram_counts=[0, 2, 6],
+                ngram_indexes=[6, 2, 0, 4, 3], max_skip_count=3, max_gram_length=3)  # fmt: skip
+    weights = [0.5, 2.0, 3.0, 0.25, 1.5]
+    yield row("TfIdfVectorizer", tokens, mode="TF", min_gram_length=1, **pool)
+    for mode, least in (("IDF", 1), ("TFIDF", 2)):
+        yield row("TfIdfVectorizer", tokens[0].astype(np.int32), name=mode, mode=mode,
+                  min_gram_length=least, weights=weights, **pool)  # fmt: skip
 
 
 FAMILIES = (

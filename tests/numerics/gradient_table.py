@@ -53,6 +53,7 @@ REASONS = {
         "QLinearConv", "QLinearMatMul", "QuantizeLinear",
         "SequenceLength", "Shape", "Size", "Xor",
     ),
+    "it counts integers": ("TfIdfVectorizer",),
     "its results are the bits of what it reads": ("BitCast",),
     "its operands are known at compile time": (
         "BlackmanWindow", "Constant", "ConstantOfShape", "EyeLike", "HammingWindow",
