@@ -303,7 +303,7 @@ static const OpRow rows[] = {
     {"BatchNormalization", 7, last, importBatchNormalization},
     {"GroupNormalization", 18, last, importGroupNormalization},
     {"Hardmax", 1, last, importHardmax},
-    {"InstanceNormalization", 6, last, importInstanceNormalization},
+    {"InstanceNormalization", 1, last, importInstanceNormalization},
     {"LRN", 1, last, importLrn},
     // onnxruntime writes it into models of older sets, too.
     {"LayerNormalization", 1, last, importLayerNormalization},

@@ -17,7 +17,8 @@ class Node;
 /// node's results, or fails the node.
 struct OpRow {
   llvm::StringLiteral name;
-  /// The versions of the operator set it is valid in, inclusive.
+  /// The versions of the operator set it is valid in, inclusive: from the first
+  /// whose schema means what that of version 7 does, or a later one.
   int64_t since, until;
   void (*import)(Node &node);
   llvm::StringLiteral domain = "";
@@ -26,7 +27,7 @@ struct OpRow {
   bool readsNarrow = false;
 };
 
-constexpr int64_t kFirstOpset = 7, kLastOpset = 28;
+constexpr int64_t kFirstOpset = 1, kLastOpset = 28;
 /// The domain of what onnxruntime's graph optimiser writes, version 1.
 constexpr llvm::StringLiteral kOrtDomain = "com.microsoft";
 /// The domain of its blocked layouts, which only its level "all" writes.

@@ -23,6 +23,10 @@ Floats of 8 and 4 bits and integers of 4 and 2 may be inputs, outputs and what C
 CastLike, QuantizeLinear and DequantizeLinear read and give. A package takes and gives
 a byte for each: a float's bits as u8, an integer's value as i8 or u8; files of
 TensorProtos are read as they are. Any other operator refuses them by name.
+
+Models may be of operator sets 1 to 28. An operator is taken from the first version on
+whose schema means what that of 7 does (`tests/frontends/onnx/first-versions.test`): those
+that broadcast by attributes before are refused by name.
 """
 
 
