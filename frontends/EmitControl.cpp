@@ -66,12 +66,14 @@ RankedTensorType Emitter::joinTypes(RankedTensorType a, RankedTensorType b,
     ownB.push_back(y);
   }
   if (computed.size() > 1)
-    sizes.limitProduct(computed, std::max(sizes.getMaxElements(ownA),
-                                          sizes.getMaxElements(ownB)));
+    sizes.limitProduct(
+        computed, computed,
+        std::max(sizes.getMaxElements(ownA), sizes.getMaxElements(ownB)));
   return graph::makeTensorType(joined, a.getElementType());
 }
 
-SmallVector<Value> Emitter::branch(Value condition, ArrayRef<std::string> names,
+SmallVector<Value> Emitter::branch(Value condition,
+                                   const SmallVectorImpl<std::string> &names,
                                    BranchBody body) {
   if (failed || !condition)
     return {};

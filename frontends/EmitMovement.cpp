@@ -29,16 +29,31 @@ Value Emitter::broadcast(Value x, ArrayRef<AffineExpr> extents) {
   return type == x.getType() ? x : create<graph::BroadcastOp>(x, {}, type);
 }
 
-void Emitter::equate(Value &a, Value &b) {
+void Emitter::limitMade(ArrayRef<AffineExpr> made, ArrayRef<AffineExpr> extents,
+                        ArrayRef<AffineExpr> larger) {
+  graph::Extents group, others;
+  for (auto [own, bound] : llvm::zip_equal(extents, larger))
+    if (isa<AffineSymbolExpr>(own) &&
+        graph::isComputed(own, sizes.getSymbols())) {
+      group.push_back(own);
+      others.push_back(bound);
+    }
+  int64_t most = sizes.getMaxElements(others);
+  if (group.size() < 2 || most > kMaxElements)
+    return;
+  sizes.limitProduct(group, made, most);
+  graph::setSymbols(getModule(), sizes.getSymbols());
+}
+
+void Emitter::equate(Value &a, Value &b, int64_t except) {
   if (!a || !b || failed)
     return;
-  graph::Extents from = extents(a), to = extents(b);
-  bool isChanged = false;
+  graph::Extents from = extents(a), to = extents(b), made;
   for (size_t i = 1; i <= std::min(from.size(), to.size()); ++i) {
     AffineExpr &mine = from[from.size() - i], &other = to[to.size() - i];
-    bool isOne =
-        graph::getConstant(mine) == 1 || graph::getConstant(other) == 1;
-    if (isOne || graph::isEqual(mine, other) ||
+    bool broadcasts = except == 0 && (graph::getConstant(mine) == 1 ||
+                                      graph::getConstant(other) == 1);
+    if (broadcasts || int64_t(i) == except || graph::isEqual(mine, other) ||
         !graph::isComputed(mine - other, sizes.getSymbols()))
       continue;
     Value count = size(mine);
@@ -50,10 +65,14 @@ void Emitter::equate(Value &a, Value &b) {
     mine = other = readSize(
         {AffineExpr(), select(areEqual, count, constantLike(0, count))},
         "common", most);
-    isChanged = true;
+    made.push_back(mine);
   }
-  if (!isChanged)
+  if (made.empty() || failed)
     return;
+  if (from.size() >= to.size())
+    limitMade(made, from, extents(a));
+  else
+    limitMade(made, to, extents(b));
   a = reshape(a, from);
   b = reshape(b, to);
 }
@@ -144,7 +163,22 @@ Value Emitter::slice(Value x, int64_t axis, int64_t start, int64_t extent) {
 Value Emitter::concat(ArrayRef<Value> parts, int64_t axis) {
   if (parts.size() == 1)
     return parts[0];
-  return create<graph::ConcatOp>(parts, {attr("axis", axis)});
+  SmallVector<Value> same(parts);
+  for (Value &part : MutableArrayRef(same).drop_front())
+    if (same[0] && part && rank(same[0]) == rank(part))
+      equate(same[0], part, rank(part) - axis);
+  // The first part has by now what all others are equal to.
+  for (Value &part : MutableArrayRef(same).drop_front()) {
+    if (!part || hasFailed() || rank(same[0]) != rank(part))
+      continue;
+    graph::Extents settled = extents(part);
+    for (auto [i, common] : llvm::enumerate(extents(same[0])))
+      if (int64_t(i) != axis &&
+          graph::isComputed(settled[i] - common, sizes.getSymbols()))
+        settled[i] = common;
+    part = reshape(part, settled);
+  }
+  return create<graph::ConcatOp>(same, {attr("axis", axis)});
 }
 
 Value Emitter::pad(Value x, Value value, ArrayRef<int64_t> low,

@@ -127,8 +127,9 @@ public:
   llvm::SmallVector<mlir::Value>
   broadcastTogether(llvm::ArrayRef<mlir::Value> operands);
   /// Extents that broadcasting needs to be equal and of which a run computes
-  /// one become one: 0, and an error in the run, where they differ.
-  void equate(mlir::Value &a, mlir::Value &b);
+  /// one become one: 0, and an error in the run, where they differ. Those of
+  /// axis `except`, counted from the last, may differ.
+  void equate(mlir::Value &a, mlir::Value &b, int64_t except = 0);
   mlir::Value transpose(mlir::Value x, llvm::ArrayRef<int64_t> permutation);
   /// New axes of extent 1 before the axes `axes` of the result.
   mlir::Value unsqueeze(mlir::Value x, llvm::ArrayRef<int64_t> axes);
@@ -137,6 +138,7 @@ public:
   mlir::Value slice(mlir::Value x, int64_t axis, mlir::AffineExpr start,
                     mlir::AffineExpr extent, int64_t step = 1);
   mlir::Value slice(mlir::Value x, int64_t axis, int64_t start, int64_t extent);
+  /// The other axes' extents are equated.
   mlir::Value concat(llvm::ArrayRef<mlir::Value> parts, int64_t axis);
   /// Pads in constant mode; `interior` may be empty.
   mlir::Value pad(mlir::Value x, mlir::Value value, llvm::ArrayRef<int64_t> low,
@@ -159,10 +161,11 @@ public:
   using BranchBody =
       llvm::function_ref<llvm::SmallVector<mlir::Value>(bool isThen)>;
   /// One of two computations, whose results may have other extents: these are
-  /// computed symbols then, NAME.i of axis i of result NAME.
-  llvm::SmallVector<mlir::Value> branch(mlir::Value condition,
-                                        llvm::ArrayRef<std::string> names,
-                                        BranchBody body);
+  /// computed symbols then, NAME.i of axis i of result NAME. The body may
+  /// change the names.
+  llvm::SmallVector<mlir::Value>
+  branch(mlir::Value condition, const llvm::SmallVectorImpl<std::string> &names,
+         BranchBody body);
   /// Emits a loop's body from the iteration and the carried values; returns the
   /// condition to go on, the carried values, and the slices to stack. It is
   /// called again, and what it made before is erased, where carried values turn
@@ -227,6 +230,11 @@ private:
   mlir::AffineExpr countSlices(const LoopLength &length,
                                llvm::ArrayRef<mlir::Value> yielded,
                                size_t carried, size_t symbolCount);
+  /// The product of `extents` with the symbols `made` among them is at most
+  /// that of `larger`.
+  void limitMade(llvm::ArrayRef<mlir::AffineExpr> made,
+                 llvm::ArrayRef<mlir::AffineExpr> extents,
+                 llvm::ArrayRef<mlir::AffineExpr> larger);
   void setSymbol(mlir::AffineExpr symbol, mlir::Value value,
                  llvm::StringRef what);
   bool checkSize(mlir::Type type);

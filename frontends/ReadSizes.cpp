@@ -158,7 +158,7 @@ graph::Extents Emitter::readShape(ArrayRef<SizeElement> elements,
   }
   if (!isGroup || failed)
     return extents;
-  sizes.limitProduct(computed, most);
+  sizes.limitProduct(computed, computed, most);
   graph::setSymbols(getModule(), sizes.getSymbols());
   return extents;
 }

@@ -26,11 +26,12 @@ AffineExpr Sizes::addComputed(llvm::StringRef name, int64_t min, int64_t max) {
   return getAffineSymbolExpr(symbols.size() - 1, context);
 }
 
-void Sizes::limitProduct(ArrayRef<AffineExpr> computed, int64_t max) {
+void Sizes::limitProduct(ArrayRef<AffineExpr> computed,
+                         ArrayRef<AffineExpr> limited, int64_t max) {
   auto product = AffineMapAttr::get(
       graph::makeSizeMap({graph::getNumElements(computed, context)}, context));
   auto limit = graph::LimitAttr::get(context, product, max);
-  for (AffineExpr size : computed) {
+  for (AffineExpr size : limited) {
     graph::SymbolAttr &symbol =
         symbols[cast<AffineSymbolExpr>(size).getPosition()];
     symbol = graph::SymbolAttr::get(context, symbol.getName(), symbol.getMin(),

@@ -46,8 +46,10 @@ public:
   mlir::AffineExpr addComputed(llvm::StringRef name, int64_t min, int64_t max);
   /// Drops the symbols from number `count` on.
   void keepSymbols(size_t count) { symbols.truncate(count); }
-  /// The product of `computed`, such symbols, is at most `max`.
-  void limitProduct(llvm::ArrayRef<mlir::AffineExpr> computed, int64_t max);
+  /// The product of `computed`, such symbols, is at most `max`, which those in
+  /// `limited` know then.
+  void limitProduct(llvm::ArrayRef<mlir::AffineExpr> computed,
+                    llvm::ArrayRef<mlir::AffineExpr> limited, int64_t max);
   /// What is given as the bound of size `name`, if anything is.
   std::optional<int64_t> findBound(llvm::StringRef name);
   /// A sentence for each computed size that may differ: its bound.

@@ -312,27 +312,30 @@ static SmallVector<int64_t> readFlags(Node &node, StringRef name,
   return flags && !node.hasFailed() ? *flags : SmallVector<int64_t>(count, 0);
 }
 
-static std::optional<Scan> readScan(Node &node) {
+/// States and what is scanned are the node's inputs from `first` on.
+static std::optional<Scan> readScan(Node &node, int64_t first) {
   Scan scan;
   scan.body = getBody(node, "body");
   int64_t scanned = node.intAttr("num_scan_inputs", 0);
-  int64_t states = node.getNumInputs() - scanned;
+  int64_t given = node.getNumInputs() - first, states = given - scanned;
   if (node.hasFailed())
     return std::nullopt;
   int64_t outputs = scan.body->output_size() - states;
   if (scanned < 1 || states < 0 || outputs < 0 ||
-      scan.body->input_size() != node.getNumInputs() ||
+      scan.body->input_size() != given ||
       scan.body->output_size() < node.getNumOutputs()) {
     node.fail("the body's inputs and outputs do not fit the node's");
     return std::nullopt;
   }
-  SmallVector<Value> inputs = node.inputsFrom(0);
+  SmallVector<Value> inputs = node.inputsFrom(first);
   if (node.hasFailed())
     return std::nullopt;
   scan.states.assign(inputs.begin(), inputs.begin() + states);
   scan.inputs.assign(inputs.begin() + states, inputs.end());
   scan.inputAxes = readFlags(node, "scan_input_axes", scanned);
-  scan.inputReversed = readFlags(node, "scan_input_directions", scanned);
+  scan.inputReversed = readFlags(
+      node, node.getVersion() < 9 ? "directions" : "scan_input_directions",
+      scanned);
   scan.outputAxes = readFlags(node, "scan_output_axes", outputs);
   scan.outputReversed = readFlags(node, "scan_output_directions", outputs);
   for (int64_t i = 0; i < scanned && !node.hasFailed(); ++i)
@@ -360,55 +363,103 @@ static Value arrangeStack(Node &node, Value stacked, int64_t axis,
   return node.transpose(stacked, permutation);
 }
 
-static void importScan(Node &node) {
-  auto scan = readScan(node);
-  if (!scan)
-    return;
+/// The last states, then what the iterations gave, stacked. Empty or with null
+/// values on failure; `isInvalid` where that is reported already.
+static SmallVector<Value> emitScan(Node &node, const Scan &scan,
+                                   bool &isInvalid) {
   GraphImporter &importer = node.getImporter();
-  AffineExpr count = graph::getExtent(scan->inputs[0], scan->inputAxes[0]);
+  AffineExpr count = graph::getExtent(scan.inputs[0], scan.inputAxes[0]);
   Value trips = node.size(count);
-  bool isInvalid = false;
   auto results = node.loop(
-      {.trips = trips, .known = count}, scan->states,
+      {.trips = trips, .known = count}, scan.states,
       [&](Value iteration, ValueRange carried) -> SmallVector<Value> {
         importer.forgetEvaluated(); // an earlier body is erased
         SmallVector<Tensor *> inputs;
         for (Value value : carried)
           inputs.push_back(wrap(node, value));
         Value end = node.sub(trips, node.constant(1, node.elementType(trips)));
-        for (auto [i, x] : llvm::enumerate(scan->inputs)) {
+        for (auto [i, x] : llvm::enumerate(scan.inputs)) {
           Value position =
-              scan->inputReversed[i] ? node.sub(end, iteration) : iteration;
-          Value part = node.sliceAt(x, scan->inputAxes[i], position);
+              scan.inputReversed[i] ? node.sub(end, iteration) : iteration;
+          Value part = node.sliceAt(x, scan.inputAxes[i], position);
           if (!part)
             return {};
           inputs.push_back(wrap(node, part));
         }
         SmallVector<Value> values = {
             node.constant(1, IntegerType::get(node.getContext(), 1))};
-        for (Tensor *tensor : importer.importSubgraph(*scan->body, inputs)) {
+        for (Tensor *tensor : importer.importSubgraph(*scan.body, inputs)) {
           isInvalid |= tensor->isInvalid;
           values.push_back(importer.materialize(*tensor));
         }
         return values;
       });
   importer.forgetEvaluated();
+  size_t states = scan.states.size();
+  for (auto [i, result] : llvm::enumerate(results))
+    if (i >= states && !isInvalid)
+      result = arrangeStack(node, result, scan.outputAxes[i - states],
+                            scan.outputReversed[i - states]);
+  return results;
+}
+
+static void setScanResults(Node &node, ArrayRef<Value> results,
+                           bool isInvalid) {
   if (isInvalid)
     return setInvalid(node);
-  if (node.hasFailed())
+  if (!node.hasFailed())
+    for (auto [i, result] : llvm::enumerate(results))
+      node.setResult(i, result);
+}
+
+static void importScan(Node &node) {
+  auto scan = readScan(node, 0);
+  if (!scan)
     return;
-  size_t states = scan->states.size();
-  for (auto [i, result] : llvm::enumerate(results))
-    node.setResult(
-        i, i < states ? result
-                      : arrangeStack(node, result, scan->outputAxes[i - states],
-                                     scan->outputReversed[i - states]));
+  bool isInvalid = false;
+  auto results = emitScan(node, *scan, isInvalid);
+  setScanResults(node, results, isInvalid);
+}
+
+/// Operator set 8: one scan of axis 1 for each element of axis 0, which all
+/// operands have.
+static void importBatchedScan(Node &node) {
+  if (node.hasInput(0))
+    return (void)node.unsupported("sequence_lens");
+  auto scan = readScan(node, 1);
+  if (!scan)
+    return;
+  SmallVector<Value> operands(scan->states);
+  llvm::append_range(operands, scan->inputs);
+  for (auto [i, operand] : llvm::enumerate(operands))
+    if (node.rank(operand) < (i < scan->states.size() ? 1 : 2) ||
+        !graph::isEqual(graph::getExtent(operand, 0),
+                        graph::getExtent(operands.front(), 0)))
+      return (void)node.fail("operands [batch, ...] of one batch are expected");
+  AffineExpr batch = graph::getExtent(operands.front(), 0);
+  bool isInvalid = false;
+  auto results =
+      node.loop({.trips = node.size(batch), .known = batch}, {},
+                [&](Value element, ValueRange) {
+                  Scan own = *scan;
+                  for (SmallVector<Value> *values : {&own.states, &own.inputs})
+                    for (Value &value : *values)
+                      value = node.sliceAt(value, 0, element);
+                  SmallVector<Value> values = {
+                      node.constant(1, IntegerType::get(node.getContext(), 1))};
+                  if (!node.hasFailed())
+                    llvm::append_range(values, emitScan(node, own, isInvalid));
+                  return values;
+                });
+  node.getImporter().forgetEvaluated();
+  setScanResults(node, results, isInvalid);
 }
 
 static constexpr int64_t last = kLastOpset;
 static const OpRow rows[] = {
     {"If", 1, last, importIf},
     {"Loop", 1, last, importLoop},
+    {"Scan", 8, 8, importBatchedScan},
     {"Scan", 9, last, importScan},
 };
 

@@ -41,6 +41,13 @@ MODELS = {
             {"b": [1], "e": [2], "axes": [1], "s": [1]},
         ],
     ),
+    "joined": (
+        "g (float[6, 8, 5] x, int64[2] a, int64[2] b) => (float[n, m, 10] y)"
+        " <int64[2] zero = {0, 0}>"
+        " { p = Slice (x, zero, a) q = Slice (x, zero, b)"
+        "   c = Concat <axis = 2> (p, q) y = Neg (c) }",
+        [{"a": n, "b": n} for n in ([6, 8], [2, 0], [3, 1])],
+    ),
     "softmax": (
         "g (float[64] x, int64[1] n, int64[1] zero) => (float[a] y)"
         " { s = Slice (x, zero, n) y = Softmax (s) }",
@@ -229,6 +236,7 @@ REFUSED = [
     ("reshape", {"s": [5, 1, 2]}, "has another number of elements than the input"),
     ("reshape", {"s": [-5, 1, 2]}, "node 'r'"),
     ("steps", {"b": [0], "e": [9], "axes": [0], "s": [0]}, "the step of a slice is 0"),
+    ("joined", {"a": [3, 2], "b": [3, 1]}, "are of different sizes"),
     ("sum", {"axes": [0, 3]}, "an axis is out of range for rank 3"),
     ("range", {"n": 70000}, "size 'r' is 70000, compiled for 0..65536"),
     ("sizes", {"s": [2, 3, 0, 7]}, "an extent is out of range"),
