@@ -12,6 +12,33 @@ void Signature::usage(const llvm::Twine &message) {
   problems.add(ProblemClass::usage, message.str());
 }
 
+const InputLength *Signature::findLength(const std::string &name,
+                                         bool isSequence, bool isOptional) {
+  containers.insert(name);
+  auto given =
+      llvm::find_if(options.inputLengths, [&](const InputLength &length) {
+        return length.name == name;
+      });
+  std::string kind = !isSequence  ? "an optional"
+                     : isOptional ? "an optional sequence"
+                                  : "a sequence";
+  if (given == options.inputLengths.end()) {
+    usage("input '" + name + "' is " + kind + "; give --input-length " + name +
+          (isSequence ? "=N" : "=1") +
+          (isOptional ? " or " + name + "=none" : ""));
+    return nullptr;
+  }
+  int64_t least = isSequence ? 0 : 1, most = isSequence ? kMaxContent : 1;
+  bool isValid = given->count ? *given->count >= least && *given->count <= most
+                              : isOptional;
+  if (isValid)
+    return &*given;
+  usage("input '" + name + "' is " + kind + ", whose length is " +
+        llvm::Twine(least) + (isSequence ? ".." + llvm::Twine(most) : "") +
+        (isOptional ? " or none" : ""));
+  return nullptr;
+}
+
 void Signature::add(DeclaredInput declared) {
   Input input{declared.name, declared.elementType, {}};
   auto given = llvm::find_if(options.inputShapes, [&](const InputShape &shape) {
@@ -261,6 +288,10 @@ void Signature::applyFixedValue(ModelInput &input) {
 }
 
 void Signature::checkNames() {
+  for (const InputLength &length : options.inputLengths)
+    if (!containers.contains(length.name))
+      usage("no input is a sequence or an optional named '" + length.name +
+            "'");
   for (const InputValue &value : options.inputValues)
     if (llvm::none_of(inputs, [&](const Input &input) {
           return input.name == value.name;

@@ -5,6 +5,7 @@
 #include "frontends/Frontend.h"
 #include "frontends/Sizes.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace tcc {
 
@@ -38,6 +39,10 @@ public:
             std::vector<std::string> &notes)
       : options(options), sizes(sizes), problems(problems), notes(notes) {}
 
+  /// The length of an input that is a sequence, an optional or both; null after
+  /// reporting that it is not given, or does not fit.
+  const InputLength *findLength(const std::string &name, bool isSequence,
+                                bool isOptional);
   /// Adds an input; those of a model have different names.
   void add(DeclaredInput input);
   std::vector<ModelInput> resolve();
@@ -76,6 +81,7 @@ private:
   Problems &problems;
   std::vector<std::string> &notes;
   std::vector<Input> inputs;
+  llvm::StringSet<> containers; ///< inputs that are sequences or optionals
   /// The open dimension that all inputs with dimensions begin with, or empty.
   std::string batch;
   llvm::StringMap<DimBinding> bindings;

@@ -43,7 +43,10 @@ static Object describeImport(const ImportOptions &options) {
 /// Fields of packages for which they were given alone.
 static constexpr llvm::StringLiteral kCandidates = "candidates",
                                      kTuneCache = "tune_cache",
-                                     kBounds = "bound", kPlugins = "plugins";
+                                     kBounds = "bound", kPlugins = "plugins",
+                                     kLengths = "input_length";
+/// The length of an optional that is absent.
+static constexpr int64_t kAbsent = -1;
 
 std::string tcc::describeOptions(const CompileOptions &options,
                                  const Machines &machines,
@@ -61,7 +64,11 @@ std::string tcc::describeOptions(const CompileOptions &options,
   object["wrt"] = Array(options.gradientWrt);
   if (options.candidates > 1)
     object[kCandidates] = options.candidates;
-  Object bounds;
+  Object bounds, lengths;
+  for (const InputLength &length : options.import.inputLengths)
+    lengths[length.name] = length.count.value_or(kAbsent);
+  if (!lengths.empty())
+    object[kLengths] = std::move(lengths);
   for (const SizeBound &bound : options.import.bounds)
     bounds[bound.name] = bound.max;
   if (!bounds.empty())
@@ -98,7 +105,7 @@ bool tcc::readOptions(llvm::StringRef record, CompileOptions &options,
     return false;
   }
   std::map<std::string, std::vector<int64_t>> dims, sizes, shapes;
-  std::map<std::string, int64_t> bounds;
+  std::map<std::string, int64_t> bounds, lengths;
   std::map<std::string, std::string> values, states;
   std::map<std::string, std::vector<std::string>> cpus;
   std::string producer, precision;
@@ -114,9 +121,10 @@ bool tcc::readOptions(llvm::StringRef record, CompileOptions &options,
   std::string tuneCache; // other plans have the same results
   if (!fields ||
       object->size() - has(kCandidates) - has(kTuneCache) - has(kBounds) -
-              has(kPlugins) !=
+              has(kPlugins) - has(kLengths) !=
           kFields ||
       !fields.mapOptional(kBounds, bounds) ||
+      !fields.mapOptional(kLengths, lengths) ||
       !fields.mapOptional(kPlugins, plugins) ||
       !fields.mapOptional(kCandidates, options.candidates) ||
       !fields.mapOptional(kTuneCache, tuneCache) || !fields.map("dim", dims) ||
@@ -146,6 +154,9 @@ bool tcc::readOptions(llvm::StringRef record, CompileOptions &options,
     options.import.inputShapes.push_back({name, extents});
   for (const auto &[name, text] : values)
     options.import.inputValues.push_back({name, text});
+  for (const auto &[name, count] : lengths)
+    options.import.inputLengths.push_back(
+        {name, count == kAbsent ? std::nullopt : std::optional(count)});
   for (const auto &[name, max] : bounds)
     options.import.bounds.push_back({name, max});
   for (const auto &[output, input] : states)

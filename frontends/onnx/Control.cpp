@@ -30,13 +30,13 @@ static std::optional<bool> getKnownBool(GraphImporter &importer,
 }
 
 /// Values of tensors; null where one is invalid, and the node fails where one
-/// is a sequence.
+/// is a sequence or an optional without a value.
 static SmallVector<Value> materializeAll(Node &node,
                                          ArrayRef<Tensor *> tensors) {
   SmallVector<Value> values;
   for (Tensor *tensor : tensors) {
-    if (tensor->sequence)
-      node.unsupported("a sequence that crosses a branch or loop");
+    if (tensor->sequence || tensor->isAbsent)
+      node.unsupported("a sequence or an optional that crosses a loop");
     values.push_back(node.getImporter().materialize(*tensor));
   }
   return values;
@@ -50,20 +50,100 @@ static SmallVector<std::string> getResultNames(Node &node) {
   return names;
 }
 
+static Tensor *wrap(Node &node, Value value) {
+  Tensor tensor;
+  tensor.type = cast<RankedTensorType>(value.getType());
+  tensor.value = value;
+  return node.getImporter().getPool().make(std::move(tensor));
+}
+
 // --- If ----------------------------------------------------------------------
+
+namespace {
+
+/// What a branch gives: a length for each result, nullopt for a tensor, and the
+/// tensors of all.
+struct BranchResults {
+  static constexpr int64_t kAbsent = -1;
+  SmallVector<std::optional<int64_t>> lengths;
+  SmallVector<Tensor *> tensors;
+};
+
+} // namespace
+
+static BranchResults takeApart(ArrayRef<Tensor *> given) {
+  BranchResults results;
+  for (Tensor *tensor : given) {
+    auto &length = results.lengths.emplace_back();
+    if (tensor->isAbsent)
+      length = BranchResults::kAbsent;
+    else if (!tensor->sequence)
+      results.tensors.push_back(tensor);
+    else {
+      length = tensor->sequence->size();
+      llvm::append_range(results.tensors, *tensor->sequence);
+    }
+  }
+  return results;
+}
+
+/// The results of a node from the values of their tensors, in order.
+static void setTogether(Node &node, ArrayRef<std::optional<int64_t>> lengths,
+                        ArrayRef<Value> values) {
+  TensorPool &pool = node.getImporter().getPool();
+  for (auto [i, length] : llvm::enumerate(lengths)) {
+    if (!length) {
+      node.setResult(i, values.front());
+      values = values.drop_front();
+    } else if (*length == BranchResults::kAbsent) {
+      node.setTensor(i, pool.makeAbsent());
+    } else {
+      SmallVector<Tensor *> elements;
+      for (Value value : values.take_front(*length))
+        elements.push_back(wrap(node, value));
+      node.setTensor(i, pool.makeSequence(elements));
+      values = values.drop_front(*length);
+    }
+  }
+}
+
+/// Names of the tensors that results of `lengths` are made of.
+static SmallVector<std::string>
+nameParts(Node &node, ArrayRef<std::optional<int64_t>> lengths) {
+  SmallVector<std::string> names;
+  for (auto [i, length] : llvm::enumerate(lengths)) {
+    std::string name = node.getResultName(i);
+    if (!length)
+      names.push_back(name);
+    for (int64_t k = 0; k < length.value_or(0); ++k)
+      names.push_back(name + "[" + std::to_string(k) + "]");
+  }
+  return names;
+}
 
 static void importBothBranches(Node &node, const onnx::GraphProto &thenBody,
                                const onnx::GraphProto &elseBody) {
   GraphImporter &importer = node.getImporter();
   Value condition = node.reshape(node.input(0), {});
   bool isInvalid = false;
+  BranchResults branches[2];
+  SmallVector<std::string> names;
   Emitter emitter(node.getBuilder(), node.getLoc(), node.getSizes());
-  SmallVector<Value> results = emitter.branch(
-      condition, getResultNames(node), [&](bool isThen) -> SmallVector<Value> {
-        auto tensors =
-            importer.importSubgraph(isThen ? thenBody : elseBody, {});
-        SmallVector<Value> values = materializeAll(node, tensors);
-        isInvalid |= llvm::is_contained(values, Value());
+  SmallVector<Value> results =
+      emitter.branch(condition, names, [&](bool isThen) -> SmallVector<Value> {
+        BranchResults &own = branches[isThen ? 0 : 1];
+        own = takeApart(
+            importer.importSubgraph(isThen ? thenBody : elseBody, {}));
+        names = nameParts(node, own.lengths);
+        SmallVector<Value> values;
+        for (Tensor *tensor : own.tensors) {
+          isInvalid |= tensor->isInvalid;
+          values.push_back(importer.materialize(*tensor));
+        }
+        if (!isThen && own.lengths != branches[0].lengths)
+          emitter.unsupported("a branch that is known only at run time, with "
+                              "sequences of other lengths than the other's or "
+                              "optionals that one of them lacks,");
         return values;
       });
   importer.forgetEvaluated();
@@ -71,8 +151,9 @@ static void importBothBranches(Node &node, const onnx::GraphProto &thenBody,
     return setInvalid(node);
   if (emitter.hasFailed())
     return (void)node.failAs(emitter);
-  for (auto [i, result] : llvm::enumerate(results))
-    node.setResult(i, result);
+  if (int64_t(branches[0].lengths.size()) < node.getNumOutputs())
+    return (void)node.fail("a branch has too few outputs");
+  setTogether(node, branches[0].lengths, results);
 }
 
 static void importIf(Node &node) {
@@ -120,13 +201,6 @@ static Tensor *makeScalar(Node &node, AffineExpr value, unsigned width) {
   return node.getImporter().getPool().make(std::move(tensor));
 }
 
-static Tensor *wrap(Node &node, Value value) {
-  Tensor tensor;
-  tensor.type = cast<RankedTensorType>(value.getType());
-  tensor.value = value;
-  return node.getImporter().getPool().make(std::move(tensor));
-}
-
 /// Repeats the body at import; needed where carried shapes change or sequences
 /// grow. Trip count and condition must be known.
 static void unrollLoop(Node &node, const Loop &loop) {
@@ -152,9 +226,13 @@ static void unrollLoop(Node &node, const Loop &loop) {
                                     "length with a condition at run time");
     size_t first = 1 + carried.size();
     carried.assign(results.begin() + 1, results.begin() + first);
-    for (auto [j, values] : llvm::enumerate(slices))
-      values.push_back(node.unsqueeze(
-          node.getImporter().materialize(*results[first + j]), {0}));
+    for (auto [j, values] : llvm::enumerate(slices)) {
+      Tensor &slice = *results[first + j];
+      if (!slice.isTensor())
+        return (void)node.fail("an output to stack is not a tensor");
+      values.push_back(
+          node.unsqueeze(node.getImporter().materialize(slice), {0}));
+    }
     if (!*goesOn)
       break;
   }
@@ -166,6 +244,10 @@ static void unrollLoop(Node &node, const Loop &loop) {
     node.setResult(carried.size() + i, node.concat(values, 0));
   }
 }
+
+constexpr llvm::StringLiteral kOpenSequence =
+    "a sequence or an optional in a loop of a length that is known only at run "
+    "time";
 
 /// What importing a loop's body told.
 enum class BodyState { fits, changesTypes, hasSequence, isInvalid };
@@ -211,7 +293,7 @@ static SmallVector<Value> importBody(Node &node, const Loop &loop,
   for (auto [i, tensor] : llvm::enumerate(results)) {
     if (tensor->isInvalid)
       state = BodyState::isInvalid;
-    else if (tensor->sequence)
+    else if (!tensor->isTensor())
       state = BodyState::hasSequence;
     else if (i >= 1 && i <= carried.size() &&
              tensor->type != carried[i - 1].getType() && loop.canUnroll())
@@ -236,7 +318,9 @@ static std::optional<Loop> readLoop(Node &node) {
   if (!loop.body)
     return std::nullopt;
   for (int64_t i = 2; i < node.getNumInputs(); ++i)
-    loop.carried.push_back(node.tensor(i));
+    loop.carried.push_back(node.hasInput(i)
+                               ? node.tensor(i)
+                               : node.getImporter().getPool().makeAbsent());
   int64_t count = loop.carried.size();
   loop.sliceCount = loop.body->output_size() - 1 - count;
   if (node.hasFailed() || loop.sliceCount < 0 ||
@@ -258,11 +342,13 @@ static void importLoop(Node &node) {
   if (!loop)
     return;
   bool hasSequence = llvm::any_of(loop->carried, [](Tensor *tensor) {
-    return tensor->sequence.has_value();
+    return tensor->sequence || tensor->isAbsent;
   });
   bool isKnown = loop->startsKnown && (loop->trips || !node.hasInput(0));
   if (hasSequence && isKnown)
     return unrollLoop(node, *loop);
+  if (hasSequence)
+    return (void)node.unsupported(kOpenSequence);
   LoopLength length;
   if (node.hasInput(0))
     length.trips = node.reshape(node.input(0), {});
@@ -287,8 +373,7 @@ static void importLoop(Node &node) {
       (state == BodyState::hasSequence && isKnown))
     return unrollLoop(node, *loop);
   if (state == BodyState::hasSequence)
-    return (void)node.unsupported("a sequence that a loop of unknown length "
-                                  "changes");
+    return (void)node.unsupported(kOpenSequence);
   if (emitter.hasFailed())
     return (void)node.failAs(emitter);
   for (auto [i, result] : llvm::enumerate(results))

@@ -232,7 +232,7 @@ bool GraphImporter::collectInputs(const onnx::NodeProto &node,
       report(node, scope, ProblemClass::badBytes,
              "input '" + name + "' is not defined before the node");
     isValid &= isAbsent || (found && !found->isInvalid);
-    inputs.push_back(found);
+    inputs.push_back(found && found->isAbsent ? nullptr : found);
   }
   return isValid;
 }

@@ -32,6 +32,19 @@ static std::shared_ptr<const onnx::ModelProto> parse(const MappedFile &file,
   return model;
 }
 
+/// An input that is a sequence or an optional of tensors, which are inputs of
+/// the module.
+struct Container {
+  std::string name;
+  bool isSequence;
+  std::optional<SmallVector<std::string>> elements; ///< none if it is absent
+};
+
+/// The name of an element of a sequence that the graph takes or gives.
+static std::string getElementName(const std::string &name, size_t i) {
+  return name + "[" + std::to_string(i) + "]";
+}
+
 /// Builds the module of one model.
 class ModelImporter {
 public:
@@ -51,9 +64,12 @@ private:
   bool checkVersions();
   void declareInputs(Signature &signature);
   void declareInput(Signature &signature, const onnx::ValueInfoProto &info);
-  void refuse(const onnx::ValueInfoProto &info, const llvm::Twine &reason);
+  void declareTensor(Signature &signature, const std::string &name,
+                     const onnx::TypeProto::Tensor &tensor, bool isElement);
+  void refuse(const std::string &name, const llvm::Twine &reason);
   void addInputs();
   void importOutputs();
+  void addOutput(const std::string &name, Tensor &tensor);
 
   std::shared_ptr<const onnx::ModelProto> proto;
   const ImportOptions &options;
@@ -65,7 +81,10 @@ private:
   GraphImporter importer;
   std::optional<MainFunction> main;
   std::vector<ModelInput> inputs;
+  std::vector<Container> containers;
+  llvm::StringSet<> inputNames; // of containers and of tensors
   std::vector<std::string> outputs;
+  SmallVector<Value> results; // the values of `outputs`
   Scope scope;
   llvm::StringMap<int64_t> versions;
   llvm::StringMap<const NarrowType *> narrowInputs; // null for other types
@@ -87,6 +106,7 @@ bool ModelImporter::checkVersions() {
 }
 
 void ModelImporter::addInputs() {
+  llvm::StringMap<Tensor *> made;
   for (auto [i, input] : llvm::enumerate(inputs)) {
     Tensor *tensor = importer.getPool().make({});
     if (input.fixed) {
@@ -97,69 +117,143 @@ void ModelImporter::addInputs() {
     tensor->type = input.type;
     tensor->narrow = narrowInputs.lookup(input.name);
     tensor->value = main->getInput(i);
-    scope.tensors.try_emplace(input.name, tensor);
+    made[input.name] = tensor;
+  }
+  TensorPool &pool = importer.getPool();
+  for (const Container &container : containers) {
+    SmallVector<Tensor *> elements;
+    for (const std::string &name :
+         container.elements.value_or(SmallVector<std::string>())) {
+      elements.push_back(made.lookup(name)); // null for one that was refused
+      made.erase(name);
+    }
+    Tensor *&tensor = scope.tensors[container.name];
+    if (!container.elements)
+      tensor = pool.makeAbsent();
+    else if (llvm::is_contained(elements, nullptr))
+      tensor = pool.makeInvalid();
+    else
+      tensor =
+          container.isSequence ? pool.makeSequence(elements) : elements.front();
+  }
+  for (const auto &entry : made)
+    scope.tensors.try_emplace(entry.first(), entry.second);
+}
+
+/// A sequence is its elements, an optional what it holds.
+void ModelImporter::addOutput(const std::string &name, Tensor &tensor) {
+  for (auto [i, element] :
+       llvm::enumerate(tensor.sequence.value_or(SmallVector<Tensor *>())))
+    if (element->isTensor())
+      addOutput(getElementName(name, i), *element);
+    else if (!element->isInvalid)
+      return problems.add(ProblemClass::unsupported,
+                          "output '" + name + "' is a sequence of sequences");
+  if (!tensor.isTensor())
+    return;
+  if (Value value = importer.materialize(tensor)) {
+    outputs.push_back(name);
+    results.push_back(value);
   }
 }
 
 void ModelImporter::importOutputs() {
-  outputs = options.outputs;
-  if (outputs.empty())
+  std::vector<std::string> wanted = options.outputs;
+  if (wanted.empty())
     for (const onnx::ValueInfoProto &output : proto->graph().output())
-      outputs.push_back(output.name());
-  if (outputs.empty())
+      wanted.push_back(output.name());
+  if (wanted.empty())
     problems.add(ProblemClass::badBytes, "the graph has no outputs");
-  importer.importGraph(proto->graph(), scope, outputs);
-  SmallVector<Value> values;
-  for (const std::string &name : outputs) {
-    Tensor *tensor = scope.find(name);
-    if (!tensor) {
-      bool isOption = !options.outputs.empty();
-      problems.add(isOption ? ProblemClass::usage : ProblemClass::badBytes,
-                   "output '" + name + "' is not a value of the graph");
-    } else if (tensor->sequence) {
-      problems.add(ProblemClass::unsupported,
-                   "output '" + name + "' is a sequence");
-    } else if (Value value = importer.materialize(*tensor)) {
-      values.push_back(value);
+  importer.importGraph(proto->graph(), scope, wanted);
+  for (const std::string &name : wanted) {
+    if (Tensor *tensor = scope.find(name)) {
+      addOutput(name, *tensor);
+      continue;
     }
+    bool isOption = !options.outputs.empty();
+    problems.add(isOption ? ProblemClass::usage : ProblemClass::badBytes,
+                 "output '" + name + "' is not a value of the graph");
   }
-  if (!problems.empty())
-    return;
-  main->setResults(outputs, values);
+  if (problems.empty() && outputs.empty())
+    problems.add(ProblemClass::unsupported,
+                 "the outputs are sequences and optionals without elements");
+  llvm::StringSet<> names;
+  if (outputs.size() != wanted.size()) // sequences became their elements
+    for (const std::string &name : outputs)
+      if (!names.insert(name).second)
+        problems.add(ProblemClass::badBytes,
+                     "output '" + name + "' is defined twice");
+  if (problems.empty())
+    main->setResults(outputs, results);
 }
 
 /// Inputs that are none of a model's; they are reported.
-void ModelImporter::refuse(const onnx::ValueInfoProto &info,
-                           const llvm::Twine &reason) {
+void ModelImporter::refuse(const std::string &name, const llvm::Twine &reason) {
   problems.add(ProblemClass::unsupported,
-               ("input '" + info.name() + "' " + reason).str());
-  scope.tensors.try_emplace(info.name(), importer.getPool().makeInvalid());
+               ("input '" + name + "' " + reason).str());
 }
 
-void ModelImporter::declareInput(Signature &signature,
-                                 const onnx::ValueInfoProto &info) {
-  if (!info.type().has_tensor_type())
-    return refuse(info, "is not a tensor");
-  const auto &tensor = info.type().tensor_type();
+void ModelImporter::declareTensor(Signature &signature, const std::string &name,
+                                  const onnx::TypeProto::Tensor &tensor,
+                                  bool isElement) {
+  if (!inputNames.insert(name).second)
+    return problems.add(ProblemClass::badBytes,
+                        "input '" + name + "' is defined twice");
   const NarrowType *narrow = findNarrowType(tensor.elem_type());
   Type type = narrow ? getStorageType(*narrow, builder.getContext())
                      : getElementType(tensor.elem_type(), builder.getContext());
-  if (!type)
-    return refuse(info, "has element type " + getTypeName(tensor.elem_type()));
-  DeclaredInput input{info.name(), type, std::nullopt};
+  if (!type || (narrow && isElement)) {
+    scope.tensors.try_emplace(name, importer.getPool().makeInvalid());
+    return refuse(name, "has element type " + getTypeName(tensor.elem_type()));
+  }
+  DeclaredInput input{name, type, std::nullopt};
   if (tensor.has_shape())
     input.dims.emplace();
   for (int axis = 0; axis < tensor.shape().dim_size(); ++axis) {
     const auto &stored = tensor.shape().dim(axis);
-    Dim dim{info.name() + "." + std::to_string(axis)};
+    Dim dim{name + "." + std::to_string(axis)};
     if (stored.has_dim_value() && stored.dim_value() >= 0)
       dim = {"", stored.dim_value()};
-    else if (!stored.dim_param().empty() && stored.dim_param() != "?")
+    // Elements of one sequence may have other extents of one name.
+    else if (!isElement && !stored.dim_param().empty() &&
+             stored.dim_param() != "?")
       dim.name = stored.dim_param();
     input.dims->push_back(dim);
   }
   signature.add(std::move(input));
-  narrowInputs[info.name()] = narrow;
+  narrowInputs[name] = narrow;
+}
+
+void ModelImporter::declareInput(Signature &signature,
+                                 const onnx::ValueInfoProto &info) {
+  const onnx::TypeProto *type = &info.type();
+  if (type->has_tensor_type())
+    return declareTensor(signature, info.name(), type->tensor_type(), false);
+  bool isOptional = type->has_optional_type();
+  if (isOptional)
+    type = &type->optional_type().elem_type();
+  bool isSequence = type->has_sequence_type();
+  if (isSequence)
+    type = &type->sequence_type().elem_type();
+  const InputLength *length = nullptr;
+  if (!type->has_tensor_type() || !(isOptional || isSequence))
+    refuse(info.name(), "is not a tensor, nor a sequence or optional of them");
+  else
+    length = signature.findLength(info.name(), isSequence, isOptional);
+  if (!length) {
+    scope.tensors.try_emplace(info.name(), importer.getPool().makeInvalid());
+    return;
+  }
+  Container container{info.name(), isSequence, std::nullopt};
+  if (length->count)
+    container.elements.emplace();
+  for (int64_t i = 0; i < length->count.value_or(0); ++i) {
+    container.elements->push_back(isSequence ? getElementName(info.name(), i)
+                                             : info.name());
+    declareTensor(signature, container.elements->back(), type->tensor_type(),
+                  isSequence);
+  }
+  containers.push_back(std::move(container));
 }
 
 void ModelImporter::declareInputs(Signature &signature) {

@@ -30,6 +30,11 @@ void tileAtRunTime(Node &node);
 void squeezeAtRunTime(Node &node);
 void unsqueezeAtRunTime(Node &node);
 void splitAtRunTime(Node &node, int64_t axis);
+/// Input 0 in parts along an axis; `names` are for the sizes that a run
+/// computes.
+llvm::SmallVector<mlir::Value> cutAtRunTime(Node &node, int64_t axis,
+                                            llvm::ArrayRef<SizeElement> parts,
+                                            llvm::ArrayRef<std::string> names);
 void sliceAtRunTime(Node &node);
 void padAtRunTime(Node &node);
 /// x in the extents of `shape`: element `low` of each axis is the first of x.

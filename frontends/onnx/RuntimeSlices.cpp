@@ -18,13 +18,12 @@ static Value isBelow(Node &node, Value x, int64_t bound) {
 
 // --- Split -------------------------------------------------------------------
 
-void splitAtRunTime(Node &node, int64_t axis) {
+SmallVector<Value> cutAtRunTime(Node &node, int64_t axis,
+                                ArrayRef<SizeElement> parts,
+                                ArrayRef<std::string> names) {
   Value x = node.input(0);
-  SmallVector<SizeElement> parts = node.elements(node.input(1));
   if (!x || node.hasFailed())
-    return;
-  if (int64_t(parts.size()) != node.getNumOutputs())
-    return (void)node.fail("split must have one entry an output");
+    return {};
   AffineExpr extent = graph::getExtent(x, axis);
   int64_t most = node.getSizes().getRange(extent).max;
   Value whole = node.size(extent), zero = index(node, 0), start = zero,
@@ -33,16 +32,30 @@ void splitAtRunTime(Node &node, int64_t axis) {
     sum = node.add(sum, node.scalar(part));
   node.require(node.compare(CompareKind::eq, sum, whole),
                "the parts of a split are not as long as its input");
-  for (auto [i, part] : llvm::enumerate(parts)) {
-    std::string name = node.getResultName(i);
+  SmallVector<Value> cut;
+  for (auto [part, name] : llvm::zip_equal(parts, names)) {
     Value count =
         clampIndex(node, node.scalar(part), zero, node.sub(whole, start));
     AffineExpr first =
         node.readSize({AffineExpr(), start}, name + ".start", most);
     AffineExpr size = node.readSize({AffineExpr(), count}, name, most);
-    node.setResult(i, node.slice(x, axis, first, size));
+    cut.push_back(node.slice(x, axis, first, size));
     start = node.add(start, count);
   }
+  return cut;
+}
+
+void splitAtRunTime(Node &node, int64_t axis) {
+  SmallVector<SizeElement> parts = node.elements(node.input(1));
+  if (node.hasFailed())
+    return;
+  if (int64_t(parts.size()) != node.getNumOutputs())
+    return (void)node.fail("split must have one entry an output");
+  SmallVector<std::string> names;
+  for (size_t i = 0; i < parts.size(); ++i)
+    names.push_back(node.getResultName(i));
+  for (auto [i, part] : llvm::enumerate(cutAtRunTime(node, axis, parts, names)))
+    node.setResult(i, part);
 }
 
 // --- Slice -------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 #include "frontends/onnx/GraphImporter.h"
 #include "frontends/onnx/Ops.h"
+#include "frontends/onnx/RuntimeShapes.h"
 
 using namespace mlir;
 
@@ -17,10 +18,16 @@ static Elements *getSequence(Node &node, int64_t i) {
   return nullptr;
 }
 
-static void setSequence(Node &node, Elements elements) {
+static void setSequence(Node &node, Elements elements, int64_t i = 0) {
+  node.setTensor(
+      i, node.getImporter().getPool().makeSequence(std::move(elements)));
+}
+
+static Tensor *wrap(Node &node, Value value) {
   Tensor tensor;
-  tensor.sequence = std::move(elements);
-  node.setTensor(0, node.getImporter().getPool().make(std::move(tensor)));
+  tensor.type = cast<RankedTensorType>(value.getType());
+  tensor.value = value;
+  return node.getImporter().getPool().make(std::move(tensor));
 }
 
 /// The position in input `i`, or `size` where it is absent.
@@ -130,11 +137,30 @@ static std::optional<SmallVector<int64_t>> readParts(Node &node,
   return parts;
 }
 
+/// Parts whose extents a run computes; how many there are is known.
+static void splitComputed(Node &node, int64_t axis) {
+  if (node.inputRank(1) != 1)
+    return (void)node.unsupported("a number of parts that is known only at run "
+                                  "time");
+  SmallVector<SizeElement> parts = node.elements(node.input(1));
+  SmallVector<std::string> names;
+  for (size_t i = 0; i < parts.size(); ++i)
+    names.push_back(node.getResultName() + "[" + std::to_string(i) + "]");
+  Elements elements;
+  for (Value part : cutAtRunTime(node, axis, parts, names))
+    if (part)
+      elements.push_back(wrap(node, part));
+  if (!node.hasFailed())
+    setSequence(node, std::move(elements));
+}
+
 static void importSplitToSequence(Node &node) {
   Value x = node.input(0);
   int64_t axis = node.axis(node.intAttr("axis", 0), node.rank(x));
   if (node.hasFailed())
     return;
+  if (node.isComputed(1))
+    return splitComputed(node, axis);
   auto extent = graph::getConstant(graph::getExtent(x, axis));
   if (!extent || *extent > kMaxContent)
     return (void)node.unsupported("a split of a dynamic or long axis");
@@ -151,14 +177,59 @@ static void importSplitToSequence(Node &node) {
     value = keepsAxis ? value : node.squeeze(value, {axis});
     if (!value)
       return;
-    Tensor tensor;
-    tensor.type = cast<RankedTensorType>(value.getType());
-    tensor.value = value;
-    elements.push_back(node.getImporter().getPool().make(std::move(tensor)));
+    elements.push_back(wrap(node, value));
     start += part;
   }
   setSequence(node, std::move(elements));
 }
+
+// --- SequenceMap
+// --------------------------------------------------------------
+
+/// The body's results for element `i` of each sequence.
+static Elements mapElements(Node &node, const onnx::GraphProto &body,
+                            int64_t i) {
+  Elements inputs;
+  for (int64_t k = 0; k < node.getNumInputs(); ++k) {
+    Tensor *tensor = node.tensor(k);
+    inputs.push_back(tensor->sequence ? (*tensor->sequence)[i] : tensor);
+  }
+  return node.getImporter().importSubgraph(body, inputs);
+}
+
+static void importSequenceMap(Node &node) {
+  const auto *body = node.findAttr("body");
+  Elements *first = getSequence(node, 0);
+  if (!first)
+    return;
+  for (int64_t k = 0; k < node.getNumInputs(); ++k)
+    if (Tensor *tensor = node.tensor(k);
+        tensor && tensor->sequence && tensor->sequence->size() != first->size())
+      node.fail("the sequences are of different lengths");
+  if (!body || !body->has_g() ||
+      body->g().input_size() != node.getNumInputs() ||
+      body->g().output_size() != node.getNumOutputs())
+    node.fail("the body's inputs and outputs do not fit the node's");
+  if (node.hasFailed())
+    return;
+  std::vector<Elements> outputs(node.getNumOutputs());
+  for (int64_t i = 0, size = first->size(); i < size; ++i)
+    for (auto [output, result] :
+         llvm::zip_equal(outputs, mapElements(node, body->g(), i)))
+      output.push_back(result);
+  TensorPool &pool = node.getImporter().getPool();
+  for (auto [i, output] : llvm::enumerate(outputs)) {
+    bool isInvalid =
+        llvm::any_of(output, [](Tensor *tensor) { return tensor->isInvalid; });
+    if (isInvalid)
+      node.setTensor(i, pool.makeInvalid());
+    else
+      setSequence(node, std::move(output), i);
+  }
+}
+
+// --- Optionals
+// ----------------------------------------------------------------
 
 /// Optional values are known to be there or not.
 static void importOptionalHasElement(Node &node) {
@@ -167,17 +238,23 @@ static void importOptionalHasElement(Node &node) {
       {node.getSizes().constant(node.hasInput(0))});
 }
 
-static void importPassOn(Node &node) {
+static void importOptional(Node &node) {
+  node.setTensor(0, node.hasInput(0)
+                        ? node.tensor(0)
+                        : node.getImporter().getPool().makeAbsent());
+}
+
+static void importOptionalGetElement(Node &node) {
   if (!node.hasInput(0))
-    return (void)node.unsupported("an empty optional");
+    return (void)node.fail("the optional has no value");
   node.setTensor(0, node.tensor(0));
 }
 
 static constexpr int64_t last = kLastOpset;
 static const OpRow rows[] = {
     {"ConcatFromSequence", 11, last, importConcatFromSequence},
-    {"Optional", 15, last, importPassOn},
-    {"OptionalGetElement", 15, last, importPassOn},
+    {"Optional", 15, last, importOptional},
+    {"OptionalGetElement", 15, last, importOptionalGetElement},
     {"OptionalHasElement", 15, last, importOptionalHasElement},
     {"SequenceAt", 11, last, importSequenceAt},
     {"SequenceConstruct", 11, last, importSequenceConstruct},
@@ -185,6 +262,7 @@ static const OpRow rows[] = {
     {"SequenceErase", 11, last, importSequenceErase},
     {"SequenceInsert", 11, last, importSequenceInsert},
     {"SequenceLength", 11, last, importSequenceLength},
+    {"SequenceMap", 17, last, importSequenceMap},
     {"SplitToSequence", 11, last, importSplitToSequence},
 };
 

@@ -36,9 +36,14 @@ struct Tensor {
   const NarrowType *decodedFrom = nullptr;
   /// Set for a sequence of tensors; the other fields are then unused.
   std::optional<llvm::SmallVector<Tensor *>> sequence;
+  /// An optional without a value. A node that reads it sees an input that is
+  /// not given.
+  bool isAbsent = false;
   /// The result of a node that could not be imported: nothing that reads it is
   /// reported again.
   bool isInvalid = false;
+
+  bool isTensor() const { return !sequence && !isAbsent && !isInvalid; }
 };
 
 /// Owns tensors and literals; addresses are stable.
@@ -55,6 +60,16 @@ struct TensorPool {
     tensor.type = literals.back().type;
     tensor.literal = &literals.back();
     tensor.narrow = literals.back().narrow;
+    return make(std::move(tensor));
+  }
+  Tensor *makeAbsent() {
+    Tensor tensor;
+    tensor.isAbsent = true;
+    return make(std::move(tensor));
+  }
+  Tensor *makeSequence(llvm::SmallVector<Tensor *> elements) {
+    Tensor tensor;
+    tensor.sequence = std::move(elements);
     return make(std::move(tensor));
   }
   Tensor *makeInvalid() {

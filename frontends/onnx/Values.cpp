@@ -139,7 +139,7 @@ Tensor *GraphImporter::decodeTensor(Emitter &emitter, Tensor &tensor) {
 }
 
 Value GraphImporter::materialize(Tensor &tensor) {
-  if (tensor.value || tensor.sequence || tensor.isInvalid)
+  if (tensor.value || !tensor.isTensor())
     return tensor.value;
   bool isComputed =
       tensor.content && llvm::any_of(*tensor.content, [&](auto size) {
@@ -186,7 +186,7 @@ std::optional<HostTensor> GraphImporter::getNumbers(Tensor &tensor) {
 }
 
 std::optional<Content> GraphImporter::getContent(Tensor &tensor) {
-  if (tensor.content || tensor.sequence || tensor.isInvalid)
+  if (tensor.content || !tensor.isTensor())
     return tensor.content;
   if (!tensor.type.hasStaticShape() ||
       tensor.type.getNumElements() > kMaxContent ||
@@ -211,7 +211,7 @@ std::optional<Content> GraphImporter::getContent(Tensor &tensor) {
 }
 
 std::optional<SmallVector<double>> GraphImporter::getFloats(Tensor &tensor) {
-  if (tensor.sequence || tensor.isInvalid)
+  if (!tensor.isTensor())
     return std::nullopt;
   SmallVector<double> result;
   if (tensor.content) {

@@ -1,8 +1,8 @@
 //===- tcc-import.cpp - Prints the module of a model file -----------------===//
 //
 // tcc-import MODEL [--dim NAME=N] [--input-shape NAME=AxB]
-//            [--input-value NAME=V] [--bound NAME=N] [--output NAME] [--state
-//            OUT=IN] [--plugin FILE]
+//            [--input-value NAME=V] [--input-length NAME=N] [--bound NAME=N]
+//            [--output NAME] [--state OUT=IN] [--plugin FILE]
 //            [--weights=none] [--quiet] [--show-weights] [--locations]
 //            [--train] [--evaluate DIR]
 //
@@ -24,8 +24,8 @@ namespace cl = llvm::cl;
 
 static cl::opt<std::string> modelPath(cl::Positional, cl::Required);
 static cl::list<std::string> dims("dim"), shapes("input-shape"),
-    values("input-value"), bounds("bound"), outputs("output"), states("state"),
-    plugins("plugin");
+    values("input-value"), lengths("input-length"), bounds("bound"),
+    outputs("output"), states("state"), plugins("plugin");
 static cl::opt<std::string> weights("weights", cl::init("embed")),
     folder("evaluate");
 static cl::opt<bool> isQuiet("quiet"), showWeights("show-weights"),
@@ -51,6 +51,7 @@ static tcc::ImportOptions makeOptions() {
   parseAll(dims, tcc::tools::parseDimBinding, options.dims);
   parseAll(shapes, tcc::tools::parseInputShape, options.inputShapes);
   parseAll(values, tcc::tools::parseInputValue, options.inputValues);
+  parseAll(lengths, tcc::tools::parseInputLength, options.inputLengths);
   parseAll(bounds, tcc::tools::parseSizeBound, options.bounds);
   parseAll(states, tcc::tools::parseStatePair, options.states);
   options.outputs.assign(outputs.begin(), outputs.end());

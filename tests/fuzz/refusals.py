@@ -132,6 +132,7 @@ def check_models(r):
     refuse("narrow weight", 4, ["/linear", "'w'", "int4"], narrow())
     refuse("unknown dim", 2, ["rows"], linear(), "--dim", "rows=3")
     refuse("unknown input", 2, ["z"], linear(), "--input-shape", "z=1x2")
+    refuse("length of a tensor", 2, ["'x'"], linear(), "--input-length=x=1")
     refuse("unknown flag", 2, ["--target"], linear(), "--targat=cpu")
     refuse("missing external data", 5, ["w.bin"], external("w.bin"))
     refuse("external data above", 3, ["../w.bin"], external("../w.bin"))
@@ -145,7 +146,7 @@ def check_models(r):
 
 
     for flag in ("--dim=batch", "--dim=batch=3..1", "--input-shape=x=2xx4",
-                 "--input-value=x", "--state=y"):  # fmt: skip
+                 "--input-value=x", "--input-length=x=-1", "--state=y"):  # fmt: skip
         refuse(f"malformed {flag}", 2, [flag.split("=")[0]], linear(), flag)
 
 

@@ -19,30 +19,66 @@ from onnx.backend.test.case import node as node_cases
 from harness import cache_folder
 
 MAX_OPSET = 28
+# Lengths of the inputs that are sequences or optionals, by name, of each data set.
+LENGTHS = "lengths.json"
 
 # ops: op types of the main graph; folder: where the case's files are.
 Case = collections.namedtuple("Case", "name folder ops")
 
 
-def to_proto(value, info):
-    """The value as a proto of the type that the model declares for it."""
-    kind = info.type.WhichOneof("value")
-    if isinstance(value, (TensorProto, onnx.SequenceProto, onnx.OptionalProto)):
-        value.name = info.name
+def to_tensor(value, name, declared):
+    """The value as a proto of the element type that the model declares for it."""
+    if isinstance(value, TensorProto):
+        value.name = name
         return value
-    if kind == "optional_type":
-        return numpy_helper.from_optional(value, name=info.name)
-    if kind == "sequence_type":
-        return numpy_helper.from_list(list(value), name=info.name)
-    if kind == "map_type":
-        return numpy_helper.from_dict(value, name=info.name)
     array = np.asarray(value)
-    tensor = numpy_helper.from_array(array, name=info.name)
-    declared = info.type.tensor_type.elem_type
+    tensor = numpy_helper.from_array(array, name=name)
     if tensor.data_type == declared:
         return tensor
     values = array.flatten().tolist()
-    return onnx.helper.make_tensor(info.name, declared, array.shape, values)
+    return onnx.helper.make_tensor(name, declared, array.shape, values)
+
+
+def to_numpy(value):
+    """Sequences and optionals that are protos as lists, arrays and None."""
+    if isinstance(value, onnx.SequenceProto):
+        return numpy_helper.to_list(value)
+    if isinstance(value, onnx.OptionalProto):
+        return numpy_helper.to_optional(value)
+    return value
+
+
+def to_tensors(value, name, kind):
+    """The tensors that tcc makes of a value, and the length of what is none.
+
+    A sequence is its elements, an optional what it holds. The length is that of
+    --input-length, and "" for a tensor.
+    """
+    value, is_optional = to_numpy(value), kind.HasField("optional_type")
+    if is_optional:
+        kind = kind.optional_type.elem_type
+        if value is None:
+            return [], "none"
+    if not kind.HasField("sequence_type"):
+        tensor = to_tensor(value, name, kind.tensor_type.elem_type)
+        return [tensor], "1" if is_optional else ""
+    declared = kind.sequence_type.elem_type.tensor_type.elem_type
+    tensors = [to_tensor(v, f"{name}[{i}]", declared) for i, v in enumerate(value)]
+    return tensors, str(len(tensors))
+
+
+def write_data(folder, kind, infos, values):
+    """Files of the tensors; the lengths by the names of sequences and optionals."""
+    tensors, lengths = [], {}
+    for info, value in zip(infos, values):
+        parts, length = to_tensors(value, info.name, info.type)
+        tensors += parts
+        if length:
+            lengths[info.name] = length
+    for i, tensor in enumerate(tensors):
+        with open(os.path.join(folder, f"{kind}_{i}.pb"), "wb") as stream:
+            stream.write(tensor.SerializeToString())
+    return lengths
 
 
 def write_case(case, folder):
@@ -53,13 +89,10 @@ def write_case(case, folder):
     for number, (inputs, outputs) in enumerate(case.data_sets or []):
         data = os.path.join(folder, f"test_data_set_{number}")
         os.makedirs(data, exist_ok=True)
-        for kind, infos, values in (
-            ("input", graph.input, inputs),
-            ("output", graph.output, outputs),
-        ):
-            for i, (info, value) in enumerate(zip(infos, values)):
-                with open(os.path.join(data, f"{kind}_{i}.pb"), "wb") as stream:
-                    stream.write(to_proto(value, info).SerializeToString())
+        lengths = write_data(data, "input", graph.input, inputs)
+        write_data(data, "output", graph.output, outputs)
+        with open(os.path.join(data, LENGTHS), "w") as stream:
+            json.dump(lengths, stream)
 
 
 def is_wanted(case):
@@ -71,7 +104,7 @@ def is_wanted(case):
 
 def dump():
     folder = os.path.join(
-        cache_folder("node-cases"), f"onnx-{onnx.__version__}-opset-{MAX_OPSET}"
+        cache_folder("node-cases"), f"onnx-{onnx.__version__}-opset-{MAX_OPSET}-tensors"
     )
     index = os.path.join(folder, "index.json")
     if not os.path.exists(index):

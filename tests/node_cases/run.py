@@ -11,6 +11,8 @@ are fixed to the numbers of the case. --table writes the counts.
 import argparse
 import collections
 import concurrent.futures
+import glob
+import json
 import os
 import tempfile
 
@@ -19,7 +21,7 @@ import onnx
 
 from harness import Tally, first_line, run_tool
 from models.cases import data_sets
-from node_cases.dump import dump
+from node_cases.dump import LENGTHS, dump
 from node_cases.table import write_table
 
 JOBS = 2
@@ -44,14 +46,13 @@ def outcome_of(run):
 
 
 def tensor_inputs(case):
-    """(name, array) of the first data set, for inputs that are tensors."""
-    graph = onnx.load(os.path.join(case.folder, "model.onnx")).graph
-    for i, info in enumerate(graph.input):
-        path = os.path.join(case.folder, "test_data_set_0", f"input_{i}.pb")
-        if info.type.WhichOneof("value") == "tensor_type" and os.path.exists(path):
-            array = onnx.numpy_helper.to_array(onnx.load_tensor(path))
-            is_bf16 = array.dtype.name == "bfloat16"
-            yield info.name, array.astype(np.float32) if is_bf16 else array
+    """(name, array) of the first data set."""
+    data = os.path.join(case.folder, "test_data_set_0")
+    for i in range(len(glob.glob(os.path.join(data, "input_*.pb")))):
+        tensor = onnx.load_tensor(os.path.join(data, f"input_{i}.pb"))
+        array = onnx.numpy_helper.to_array(tensor)
+        is_bf16 = array.dtype.name == "bfloat16"
+        yield tensor.name, array.astype(np.float32) if is_bf16 else array
 
 
 def value_flags(case, kinds):
@@ -63,6 +64,12 @@ def value_flags(case, kinds):
 
 
 def shape_flags(case):
+    """Lengths and shapes of the first data set."""
+    path = os.path.join(case.folder, "test_data_set_0", LENGTHS)
+    if os.path.exists(path):
+        with open(path) as stream:
+            for name, length in json.load(stream).items():
+                yield f"--input-length={name}={length}"
     for name, array in tensor_inputs(case):
         yield f"--input-shape={name}={'x'.join(map(str, array.shape))}"
 

@@ -24,6 +24,10 @@ CastLike, QuantizeLinear and DequantizeLinear read and give. A package takes and
 a byte for each: a float's bits as u8, an integer's value as i8 or u8; files of
 TensorProtos are read as they are. Any other operator refuses them by name.
 
+Sequences of tensors are their elements, `NAME[0]`, `NAME[1]`... to a package, and
+optionals what they hold: `--input-length` says how many there are of inputs, here those
+of the case's data. Where only a run would know how long a sequence is, it is refused.
+
 Models may be of operator sets 1 to 28. An operator is taken from the first version on
 whose schema means what that of 7 does (`tests/frontends/onnx/first-versions.test`): those
 that broadcast by attributes before are refused by name.

@@ -94,6 +94,9 @@ def sequences():
     empty = row("SequenceEmpty", dtype=TensorProto.DOUBLE)
     yield row("SequenceAt", row("SequenceInsert", empty, x), Constant(np.array(0)),
               name="of an empty one")  # fmt: skip
+    mapped = row("SequenceMap", both, x,
+                 body=Body(["a", "b"], [row("Mul", "a", row("Cos", "b"))]))  # fmt: skip
+    yield row("ConcatFromSequence", mapped, name="of a map", axis=0)
     yield row("OptionalGetElement", row("Optional", x))
 
 

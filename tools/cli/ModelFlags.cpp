@@ -98,6 +98,16 @@ std::optional<InputValue> parseInputValue(std::string_view text) {
   return InputValue{std::string(named->name), std::string(named->value)};
 }
 
+std::optional<InputLength> parseInputLength(std::string_view text) {
+  std::optional<NamedText> named = splitName(text);
+  if (!named)
+    return std::nullopt;
+  std::optional<int64_t> count = parseSize(named->value);
+  if (!count && named->value != "none")
+    return std::nullopt;
+  return InputLength{std::string(named->name), count};
+}
+
 std::optional<SizeBound> parseSizeBound(std::string_view text) {
   std::optional<NamedText> named = splitName(text);
   std::optional<int64_t> max = named ? parseSize(named->value) : std::nullopt;

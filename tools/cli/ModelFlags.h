@@ -18,6 +18,8 @@ std::optional<DimBinding> parseDimBinding(std::string_view text);
 std::optional<InputShape> parseInputShape(std::string_view text);
 /// `NAME=V`; `NAME=` fixes an input without elements.
 std::optional<InputValue> parseInputValue(std::string_view text);
+/// `NAME=N` or `NAME=none`
+std::optional<InputLength> parseInputLength(std::string_view text);
 /// `NAME=N`
 std::optional<SizeBound> parseSizeBound(std::string_view text);
 /// `OUT=IN`

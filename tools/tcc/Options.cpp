@@ -75,6 +75,9 @@ static void addImportOptions(CLI::App &app, ImportOptions &options) {
           "NAME=1x3x224x224");
   addList(app, "--input-value", tools::parseInputValue, options.inputValues,
           "NAME=V: fix an input at compile time");
+  addList(app, "--input-length", tools::parseInputLength, options.inputLengths,
+          "NAME=N: how many elements a sequence or an optional has, inputs "
+          "NAME[0], NAME[1]...; NAME=none: an optional that is absent");
   addList(app, "--bound", tools::parseSizeBound, options.bounds,
           "NAME=N: the most that a size which each run computes may be");
   addList(app, "--state", tools::parseStatePair, options.states,

@@ -3,6 +3,7 @@
 #define TCC_IMPORT_OPTIONS_H
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,13 @@ struct InputValue {
   std::string text;
 };
 
+/// How many elements a sequence or an optional has, as an input; nullopt for an
+/// optional that is absent.
+struct InputLength {
+  std::string name;
+  std::optional<int64_t> count;
+};
+
 /// The most that a size which each run computes may be.
 struct SizeBound {
   std::string name;
@@ -46,6 +54,7 @@ struct ImportOptions {
   std::vector<DimBinding> dims;
   std::vector<InputShape> inputShapes;
   std::vector<InputValue> inputValues;
+  std::vector<InputLength> inputLengths;
   std::vector<SizeBound> bounds;
   /// The values of the model to return; its outputs if empty.
   std::vector<std::string> outputs;

@@ -72,6 +72,18 @@ TEST(ModelFlags, MalformedShape) {
     EXPECT_FALSE(parseInputShape(text)) << text;
 }
 
+TEST(ModelFlags, LengthIsANumberOrNone) {
+  auto length = parseInputLength("parts=3");
+  ASSERT_TRUE(length);
+  EXPECT_EQ(length->name, "parts");
+  EXPECT_EQ(length->count, 3);
+  auto absent = parseInputLength("mask=none");
+  ASSERT_TRUE(absent);
+  EXPECT_FALSE(absent->count);
+  for (const char *text : {"", "parts", "=3", "parts=", "parts=-1", "parts=x"})
+    EXPECT_FALSE(parseInputLength(text)) << text;
+}
+
 TEST(ModelFlags, ValuesAndStates) {
   auto value = parseInputValue("rate=16000");
   ASSERT_TRUE(value);
