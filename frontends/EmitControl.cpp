@@ -102,8 +102,9 @@ SmallVector<Value> Emitter::branch(Value condition,
         joinTypes(getTensorType(a), getTensorType(b), name, symbolCount));
   }
   if (!isFit) {
-    unsupported("a branch at run time whose results are of other element types "
-                "or ranks than the other's");
+    unsupported(
+        "a branch that is known only at run time, with results of other "
+        "element types or ranks than the other's,");
     return {};
   }
   updateSymbols();
