@@ -77,11 +77,50 @@ void Emitter::equate(Value &a, Value &b, int64_t except) {
   b = reshape(b, to);
 }
 
+/// `x` in the extents `common`, counted from the last, where a run computes
+/// that they are its own; other axes, and `except`, stay.
+static Value settle(Emitter &emitter, Value x, ArrayRef<AffineExpr> common,
+                    int64_t except = 0) {
+  if (!x || emitter.hasFailed())
+    return nullptr;
+  graph::Extents settled = emitter.extents(x);
+  for (size_t i = 1; i <= std::min(settled.size(), common.size()); ++i) {
+    AffineExpr &own = settled[settled.size() - i];
+    AffineExpr other = common[common.size() - i];
+    bool broadcasts = except == 0 && graph::getConstant(own) == 1;
+    if (!broadcasts && int64_t(i) != except &&
+        graph::isComputed(own - other, emitter.getSizes().getSymbols()))
+      own = other;
+  }
+  return emitter.reshape(x, settled);
+}
+
+/// The first extent of each axis that is not 1, axes counted from the last.
+static graph::Extents findLeading(Emitter &emitter, ArrayRef<Value> operands) {
+  graph::Extents leading; // from the last axis on
+  for (Value operand : operands)
+    for (auto [i, extent] :
+         llvm::enumerate(llvm::reverse(emitter.extents(operand)))) {
+      if (i == leading.size())
+        leading.push_back(extent);
+      else if (graph::getConstant(leading[i]) == 1)
+        leading[i] = extent;
+    }
+  std::reverse(leading.begin(), leading.end());
+  return leading;
+}
+
 SmallVector<Value> Emitter::broadcastTogether(ArrayRef<Value> given) {
   SmallVector<Value> result, operands(given);
   for (size_t i = 0; i < operands.size(); ++i)
     for (size_t j = 0; j < i; ++j)
       equate(operands[i], operands[j]);
+  if (hasFailed() || llvm::is_contained(operands, Value()))
+    return {};
+  // The first of an axis has by now what all others are equal to.
+  graph::Extents leading = findLeading(*this, operands);
+  for (Value &operand : operands)
+    operand = settle(*this, operand, leading);
   std::optional<graph::Extents> common = graph::Extents();
   for (Value operand : operands) {
     if (!operand)
@@ -168,16 +207,9 @@ Value Emitter::concat(ArrayRef<Value> parts, int64_t axis) {
     if (same[0] && part && rank(same[0]) == rank(part))
       equate(same[0], part, rank(part) - axis);
   // The first part has by now what all others are equal to.
-  for (Value &part : MutableArrayRef(same).drop_front()) {
-    if (!part || hasFailed() || rank(same[0]) != rank(part))
-      continue;
-    graph::Extents settled = extents(part);
-    for (auto [i, common] : llvm::enumerate(extents(same[0])))
-      if (int64_t(i) != axis &&
-          graph::isComputed(settled[i] - common, sizes.getSymbols()))
-        settled[i] = common;
-    part = reshape(part, settled);
-  }
+  for (Value &part : MutableArrayRef(same).drop_front())
+    if (same[0] && part && rank(same[0]) == rank(part))
+      part = settle(*this, part, extents(same[0]), rank(part) - axis);
   return create<graph::ConcatOp>(same, {attr("axis", axis)});
 }
 

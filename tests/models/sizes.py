@@ -48,6 +48,12 @@ MODELS = {
         "   c = Concat <axis = 2> (p, q) y = Neg (c) }",
         [{"a": n, "b": n} for n in ([6, 8], [2, 0], [3, 1])],
     ),
+    "chosen of three": (
+        "g (float[8] x, int64[1] a, int64[1] b, int64[1] c) => (float[n] y)"
+        " <int64[1] zero = {0}> { p = Slice (x, zero, a) q = Slice (x, zero, b)"
+        "   r = Slice (x, zero, c) m = Greater (r, r) y = Where (m, p, q) }",
+        [{"a": [n], "b": [n], "c": [n]} for n in (0, 3, 8)],
+    ),
     "softmax": (
         "g (float[64] x, int64[1] n, int64[1] zero) => (float[a] y)"
         " { s = Slice (x, zero, n) y = Softmax (s) }",
@@ -236,6 +242,8 @@ REFUSED = [
     ("reshape", {"s": [5, 1, 2]}, "has another number of elements than the input"),
     ("reshape", {"s": [-5, 1, 2]}, "node 'r'"),
     ("steps", {"b": [0], "e": [9], "axes": [0], "s": [0]}, "the step of a slice is 0"),
+    ("chosen of three", {"a": [3], "b": [3], "c": [4]}, "are of different sizes"),
+    ("chosen of three", {"a": [4], "b": [3], "c": [3]}, "are of different sizes"),
     ("joined", {"a": [3, 2], "b": [3, 1]}, "are of different sizes"),
     ("sum", {"axes": [0, 3]}, "an axis is out of range for rank 3"),
     ("range", {"n": 70000}, "size 'r' is 70000, compiled for 0..65536"),
