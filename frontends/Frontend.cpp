@@ -54,20 +54,14 @@ static FailureOr<Model> importFile(const MappedFile &file, StringRef path,
 }
 
 FailureOr<Model> importModel(const MappedFile &file, StringRef path,
-                             const ImportOptions &options, MLIRContext *context,
-                             Problems &problems) {
+                             const ImportOptions &options,
+                             const plugin::Operators &operators,
+                             MLIRContext *context, Problems &problems) {
   DialectRegistry registry;
   registry.insert<graph::GraphDialect, func::FuncDialect>();
   registerEvaluatorDialects(registry);
   context->appendDialectRegistry(registry);
   context->loadAllAvailableDialects();
-  plugin::Operators operators;
-  for (const std::string &plugin : options.plugins)
-    operators.load(plugin, problems);
-  if (!options.usesPluginKernels)
-    operators.ignoreKernels();
-  if (!problems.empty())
-    return failure(); // nodes would lack operators that were refused
   FailureOr<Model> model =
       importFile(file, path, options, operators, context, problems);
   if (failed(model))
@@ -75,6 +69,19 @@ FailureOr<Model> importModel(const MappedFile &file, StringRef path,
   model->path = path.str();
   model->plugins = operators.getPlugins();
   return model;
+}
+
+FailureOr<Model> importModel(const MappedFile &file, StringRef path,
+                             const ImportOptions &options, MLIRContext *context,
+                             Problems &problems) {
+  plugin::Operators operators;
+  for (const std::string &plugin : options.plugins)
+    operators.load(plugin, problems);
+  if (!options.usesPluginKernels)
+    operators.ignoreKernels();
+  if (!problems.empty())
+    return failure(); // nodes would lack operators that were refused
+  return importModel(file, path, options, operators, context, problems);
 }
 
 FailureOr<Model> importModel(StringRef path, const ImportOptions &options,

@@ -14,6 +14,14 @@ using ArchiveImporter =
                            const plugin::Operators &operators,
                            mlir::MLIRContext *context, Problems &problems);
 
+/// Imports a file's bytes as tcc::importModel does, with the operators of
+/// plugins that are open.
+mlir::FailureOr<Model> importModel(const MappedFile &file, llvm::StringRef path,
+                                   const ImportOptions &options,
+                                   const plugin::Operators &operators,
+                                   mlir::MLIRContext *context,
+                                   Problems &problems);
+
 namespace pt2 {
 /// True for what torch.export.save writes.
 bool isProgram(const Archive &archive);

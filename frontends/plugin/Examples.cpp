@@ -181,7 +181,8 @@ std::optional<std::string> ExampleReader::read(OpExample &example) {
   return std::nullopt;
 }
 
-static void readAll(const Operators &operators, OpExamples &found) {
+OpExamples readExamples(const Operators &operators) {
+  OpExamples found;
   for (const Operator *op : operators.getAll()) {
     llvm::SmallVector<StringRef> parts;
     StringRef(op->examples).split(parts, ';', -1, /*KeepEmpty=*/false);
@@ -199,6 +200,7 @@ static void readAll(const Operators &operators, OpExamples &found) {
         found.examples.push_back(std::move(example));
     }
   }
+  return found;
 }
 
 } // namespace tcc::plugin
@@ -209,7 +211,7 @@ tcc::OpExamples tcc::readExamples(const std::string &path) {
   Problems problems;
   operators.load(path, problems);
   if (problems.empty())
-    plugin::readAll(operators, found);
+    found = plugin::readExamples(operators);
   std::string text;
   llvm::raw_string_ostream stream(text);
   problems.print(stream);

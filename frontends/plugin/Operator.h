@@ -6,6 +6,7 @@
 #include "frontends/aten/Schema.h"
 #include "frontends/torchscript/Code.h"
 #include "tcc/op.h"
+#include "tcc/op_examples.h"
 #include <map>
 
 namespace tcc::aten {
@@ -91,6 +92,9 @@ std::optional<std::string> digestLibrary(const std::string &path,
 /// Imports a call of `op`; nullopt after reporting what is wrong with it.
 std::optional<aten::Item> call(const Operator &op, aten::Tracer &tracer,
                                const aten::Request &request);
+
+/// tcc::readExamples of operators that are read; `exitCode` is not set.
+OpExamples readExamples(const Operators &operators);
 
 } // namespace tcc::plugin
 

@@ -14,6 +14,7 @@ using llvm::StringRef;
 /// Nodes are named by the module that they are of and their op, numbered where
 /// there are several.
 aten::Request Interpreter::makeRequest(StringRef name) {
+  steps += kOperatorSteps;
   aten::Request request;
   request.name = name;
   request.site = frame ? frame->site : "";

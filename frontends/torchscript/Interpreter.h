@@ -112,7 +112,8 @@ private:
   Item ofBoolean(bool value);
 
   static constexpr int kMaxDepth = 128;
-  static constexpr int64_t kMaxSteps = 1 << 22;
+  /// Statements, and what an operator of the program is worth.
+  static constexpr int64_t kMaxSteps = 1 << 22, kOperatorSteps = 16;
 
   const Code &code;
   aten::Tracer &tracer;

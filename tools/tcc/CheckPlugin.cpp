@@ -168,8 +168,10 @@ std::string compileCall(const std::string &folder, const std::string &model,
   CompileReport report = compile(options);
   if (report.exitCode != 0) {
     std::string message = "is not compiled";
-    for (const std::string &problem : report.problems)
-      message += ": " + problem;
+    for (const std::string &problem : report.problems) {
+      bool isOfCall = problem.starts_with(options.model + ": ");
+      message += ": " + problem.substr(isOfCall ? options.model.size() + 2 : 0);
+    }
     throw Failure{message, report.exitCode};
   }
   return options.output;

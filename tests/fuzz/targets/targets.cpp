@@ -2,14 +2,16 @@
 //
 // import-fuzz --target=NAME FOLDER|FILE...
 //
-// Readers of archives on bytes that nobody checked. Without libFuzzer the
-// program runs the files given (replay.cpp). An import must end in a module
-// that verifies, or in a problem that is the file's or the options' fault.
+// Readers of archives and of plugins' texts on bytes that nobody checked.
+// Without libFuzzer the program runs the files given (replay.cpp). An import
+// must end in a module that verifies, or in a problem that is the file's or the
+// options' fault.
 //
 //===----------------------------------------------------------------------===//
 
 #include "frontends/Archive.h"
 #include "frontends/Frontend.h"
+#include "frontends/Importers.h"
 #include "mlir/IR/Verifier.h"
 #include "tests/fuzz/targets/ZipFile.h"
 #include "llvm/Support/raw_ostream.h"
@@ -37,12 +39,13 @@ static MLIRContext &getContext() {
   return *context;
 }
 
-static void import(const tcc::MappedFile &file) {
+static void import(const tcc::MappedFile &file,
+                   const tcc::plugin::Operators &operators = {}) {
   tcc::Problems problems("model");
   tcc::ImportOptions options;
   options.inputShapes = {{"x", {2, 3}}};
-  auto model =
-      tcc::importModel(file, "model", options, &getContext(), problems);
+  auto model = tcc::importModel(file, "model", options, operators,
+                                &getContext(), problems);
   if (succeeded(model))
     return require(succeeded(verify(*model->module)), "a module that verifies");
   int code = problems.getExitCode();
@@ -111,6 +114,50 @@ static void runProgram(StringRef text) {
                     {"data/weights/w", std::string(64, '\0')}}));
 }
 
+/// The texts of an operator of a plugin, each ended by a zero byte; its
+/// examples are imported.
+static void runPlugin(StringRef bytes) {
+  std::string text = bytes.str();
+  StringRef rest = text;
+  auto next = [&]() -> const char * {
+    StringRef part = rest.split('\0').first; // ends with a zero
+    rest = rest.drop_front(std::min(part.size() + 1, rest.size()));
+    return part.empty() ? nullptr : part.data();
+  };
+  tcc_op_v1 op = {};
+  op.bytes_of_this = sizeof(op);
+  op.since = 1;
+  for (auto field : {&tcc_op_v1::schema, &tcc_op_v1::checks, &tcc_op_v1::shapes,
+                     &tcc_op_v1::body, &tcc_op_v1::gradient, &tcc_op_v1::flops,
+                     &tcc_op_v1::examples})
+    op.*field = next();
+  static constexpr char kObject[] = "object";
+  tcc_op_code_v1 code = {sizeof(code), TCC_OP_OBJECT, "x86-64-v3", kObject,
+                         kObject + sizeof(kObject)};
+  tcc_op_kernel_v1 kernel = {};
+  kernel.bytes_of_this = sizeof(kernel);
+  kernel.target = TCC_OP_CPU;
+  kernel.codes = &code;
+  kernel.code_count = 1;
+  for (auto field : {&tcc_op_kernel_v1::types, &tcc_op_kernel_v1::symbol,
+                     &tcc_op_kernel_v1::sizes, &tcc_op_kernel_v1::tasks,
+                     &tcc_op_kernel_v1::scratch})
+    kernel.*field = next();
+  op.kernels = &kernel;
+  op.kernel_count = kernel.types != nullptr;
+  tcc_plugin_v1 plugin = {TCC_OP_ABI, sizeof(plugin), "fuzz", "1", &op, 1};
+  tcc::plugin::Operators operators;
+  tcc::Problems problems("model");
+  operators.add("p.so", plugin, problems);
+  if (!problems.empty())
+    return require(problems.getExitCode() == 3, "bad data");
+  for (const auto &example : tcc::plugin::readExamples(operators).examples)
+    for (const std::string &model : {example.model, example.wideModel}) {
+      auto owner = std::make_shared<std::string>(model);
+      import({owner, {owner->data(), owner->size()}}, operators);
+    }
+}
+
 static void (*target)(StringRef) = nullptr;
 
 extern "C" int LLVMFuzzerInitialize(int *argc, char ***argv) {
@@ -120,12 +167,13 @@ extern "C" int LLVMFuzzerInitialize(int *argc, char ***argv) {
   } targets[] = {{"archive", runArchive},
                  {"pickle", runPickle},
                  {"source", runSource},
-                 {"program", runProgram}};
+                 {"program", runProgram},
+                 {"plugin", runPlugin}};
   for (int i = 1; i < *argc; ++i)
     for (const auto &[name, run] : targets)
       if (StringRef((*argv)[i]) == ("--target=" + name).str())
         target = run;
-  require(target, "--target=archive, pickle, source or program");
+  require(target, "--target=archive, pickle, source, program or plugin");
   return 0;
 }
 
