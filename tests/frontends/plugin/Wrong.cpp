@@ -29,10 +29,9 @@ tcc_op_kernel_v1 makeWrongGpu(const char *symbol) {
 }
 
 const tcc_op_kernel_v1 kGpuKernels[] = {
-    makeWrongGpu("thrice"),
-    makeWrongGpu("races"),
-    makeWrongGpu("beyond"),
-    makeWrongGpu("twice"),
+    makeWrongGpu("thrice"), makeWrongGpu("races"), makeWrongGpu("beyond"),
+    makeWrongGpu("twice"),  makeWrongGpu("fast"),  makeWrongGpu("assembly"),
+    makeWrongGpu("second"),
 };
 
 const tcc_op_kernel_v1 kKernels[] = {
@@ -66,6 +65,9 @@ const tcc_op_v1 kOperators[] = {
     makeTwice("wrong_gpu::races(Tensor x) -> Tensor", kGpuKernels + 1),
     makeTwice("wrong_gpu::beyond(Tensor x) -> Tensor", kGpuKernels + 2),
     makeTwice("wrong_gpu::nothing(Tensor x) -> Tensor", kGpuKernels + 3),
+    makeOperator("not_emulated::fast(Tensor x) -> Tensor", kGpuKernels + 4),
+    makeOperator("not_emulated::assembly(Tensor x) -> Tensor", kGpuKernels + 5),
+    makeOperator("not_emulated::second(Tensor x) -> Tensor", kGpuKernels + 6),
     makeTwice("wrong::nothing(Tensor x) -> Tensor", kKernels + 6,
               "def gradient(x, y, dy):\n  return 2 * dy\n"),
 };

@@ -28,3 +28,24 @@ extern "C" __global__ void twice(const float *x, float *y, int64_t n) {
   if (i < n)
     y[i] = 2 * x[i];
 }
+
+// What the emulated device has not, and GPUs have.
+extern "C" __device__ float __nv_fast_expf(float);
+extern "C" __global__ void fast(const float *x, float *y, int64_t n) {
+  int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < n)
+    y[i] = __nv_fast_expf(x[i]);
+}
+
+extern "C" __global__ void assembly(const float *x, float *y, int64_t n) {
+  asm volatile("bar.sync 0;");
+  int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x;
+  if (i < n)
+    y[i] = x[i];
+}
+
+extern "C" __global__ void second(const float *x, float *y, int64_t n) {
+  int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.y;
+  if (i < n)
+    y[i] = x[i];
+}
