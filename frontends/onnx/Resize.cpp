@@ -259,21 +259,15 @@ static void applyScale(Node &node, AffineExpr extent,
               node.compare(CompareKind::lt, resize.scale,
                            real(node, double(kMaxResized)))}),
          "a scale is out of range");
-  Type f32 = Float32Type::get(node.getContext()); // as ONNX infers it
-  auto known = node.knownNumber(resize.scale);
-  Size simple = multiply(node, extent, known);
-  if (simple && !(options.alignsCorners() && *known < 1)) {
+  if (Size simple = multiply(node, extent, node.knownNumber(resize.scale))) {
     resize.extent = {*simple, nullptr};
     return;
   }
+  Type f32 = Float32Type::get(node.getContext()); // as ONNX infers it
   Value exact =
       node.mul(node.cast(node.size(extent), f32), node.cast(resize.scale, f32));
-  resize.extent = simple ? SizeElement{*simple, nullptr}
-                         : SizeElement{AffineExpr(), floorToIndex(node, exact)};
-  // ONNX's evaluator counts with the fraction, ONNX Runtime without it.
-  if (options.alignsCorners())
-    resize.length = node.cast(exact, Float64Type::get(node.getContext()));
-  if (!options.isCropped())
+  resize.extent = {AffineExpr(), floorToIndex(node, exact)};
+  if (!options.usesLength())
     return;
   Value isWhole =
       node.compare(CompareKind::eq, exact, node.create<graph::FloorOp>(exact));
@@ -342,8 +336,7 @@ static SmallVector<AxisResize> readAxes(Node &node, Value x,
   if (auto given = node.intsAttr("axes"))
     axes = node.axes(*given, rank);
   for (int64_t axis : axes)
-    resizes.push_back(
-        {axis, nullptr, {}, nullptr, nullptr, nullptr, std::nullopt});
+    resizes.push_back({axis, nullptr, {}, nullptr, nullptr, std::nullopt});
   bool hasSizes =
       version >= 11 && node.hasInput(3) &&
       !(node.type(3).hasStaticShape() && node.type(3).getNumElements() == 0);

@@ -37,8 +37,7 @@ static Value findCoordinates(Node &node, const ResizeOptions &options,
                       getReal(node));
   Value one = real(node, 1), half = real(node, 0.5);
   // A single element is element 0.
-  Value length = resize.length ? resize.length : line.result;
-  Value steps = node.max(node.sub(length, one), one);
+  Value steps = node.max(node.sub(line.result, one), one);
   if (mode == "asymmetric")
     return node.div(i, resize.scale);
   if (mode == "align_corners")

@@ -16,7 +16,12 @@ struct ResizeOptions {
 
   double getSupport() const { return mode == "cubic" ? 2 : 1; }
   bool isCropped() const { return coordinates == "tf_crop_and_resize"; }
-  bool alignsCorners() const { return coordinates == "align_corners"; }
+  /// True if coordinates depend on the length of the result. Where a scale
+  /// makes that a fraction, ONNX's text, onnxruntime and PyTorch take its floor,
+  /// and ONNX's reference and cases do not.
+  bool usesLength() const {
+    return isCropped() || coordinates == "align_corners";
+  }
 };
 
 /// One resized axis. The values are f64 scalars.
@@ -24,7 +29,6 @@ struct AxisResize {
   int64_t axis;
   mlir::Value scale;              // result / input, as given or from the sizes
   SizeElement extent;             // of the result
-  mlir::Value length;             // the same before it is rounded; may be null
   mlir::Value cropStart, cropEnd; // tf_crop_and_resize
   std::optional<double> known;    // the scale
 

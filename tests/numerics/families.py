@@ -248,11 +248,6 @@ def movement():
     image = floats(1, 2, 5, 6)
     for mode in ("nearest", "linear"):
         yield row("Resize", image, None, scales, name=mode, mode=mode)
-    # Lengths of 1.2 and 2.4, which ONNX's evaluator does not round.
-    places = np.array([[[[1, 22 / 7]]]], np.float32)
-    yield row("Resize", np.arange(1, 9, dtype=np.float32).reshape(1, 1, 2, 4), None,
-              Constant(np.array([1, 1, 0.6, 0.6], np.float32)), name="aligned", mode="linear",
-              coordinate_transformation_mode="align_corners", expected=places)  # fmt: skip
     yield row("Trilu", floats(4, 5), upper=0)
 
 
