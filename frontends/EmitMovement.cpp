@@ -98,14 +98,15 @@ static Value settle(Emitter &emitter, Value x, ArrayRef<AffineExpr> common,
 /// The first extent of each axis that is not 1, axes counted from the last.
 static graph::Extents findLeading(Emitter &emitter, ArrayRef<Value> operands) {
   graph::Extents leading; // from the last axis on
-  for (Value operand : operands)
-    for (auto [i, extent] :
-         llvm::enumerate(llvm::reverse(emitter.extents(operand)))) {
+  for (Value operand : operands) {
+    graph::Extents extents = emitter.extents(operand);
+    for (auto [i, extent] : llvm::enumerate(llvm::reverse(extents))) {
       if (i == leading.size())
         leading.push_back(extent);
       else if (graph::getConstant(leading[i]) == 1)
         leading[i] = extent;
     }
+  }
   std::reverse(leading.begin(), leading.end());
   return leading;
 }

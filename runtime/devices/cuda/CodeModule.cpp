@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <set>
 #include <string>
 
 using namespace tcc;
@@ -147,8 +148,9 @@ public:
 
 private:
   Status loadKernel(uint32_t index);
-  Result<ModuleHandle> findModule(const Variants &variants);
-  Result<ModuleHandle> findModule(const format::Variant &variant);
+  /// The one of `variants` that is loaded, now or before.
+  Result<const format::Variant *> choose(const Variants &variants);
+  Status loadOnce(const format::Variant &variant);
   Status loadImage(const format::Variant &variant);
 
   const Driver &driver;
@@ -157,8 +159,7 @@ private:
   const LogSink &log;
   CodeModule code;
   std::map<const format::Variant *, ModuleHandle> loaded;
-  std::map<const format::Variant *, const format::Variant *> replaced;
-  std::string doing; ///< what the last module was loaded for
+  std::set<const format::Variant *> refused; ///< by the driver
 };
 
 } // namespace tcc::runtime::cuda
@@ -181,39 +182,36 @@ Status CudaLoader::loadImage(const format::Variant &variant) {
                     code.modules);
 }
 
-Result<ModuleHandle> CudaLoader::findModule(const format::Variant &variant) {
-  doing = describe(package, variant);
-  auto [place, isNew] = loaded.try_emplace(&variant, nullptr);
-  if (isNew) {
-    if (Status status = loadImage(variant); !status.ok()) {
-      loaded.erase(place);
-      return status;
-    }
-    place->second = code.modules.back();
-  }
-  return place->second;
+Status CudaLoader::loadOnce(const format::Variant &variant) {
+  if (loaded.contains(&variant))
+    return Status();
+  Status status = loadImage(variant);
+  if (status.ok())
+    loaded[&variant] = code.modules.back();
+  return status;
 }
 
-Result<ModuleHandle> CudaLoader::findModule(const Variants &variants) {
+Result<const format::Variant *> CudaLoader::choose(const Variants &variants) {
   const format::Variant *cubin = findCubin(variants, major, minor);
   const format::Variant *ptx = findPtx(variants);
   if (!cubin && !ptx)
     return makeError(Code::Device, "package '", package.path(),
                      "' has no code for this device, an sm_", major, minor,
                      ", only: ", list(variants));
-  if (!cubin || replaced.contains(cubin))
-    return findModule(*ptx);
-  Result<ModuleHandle> module = findModule(*cubin);
-  if (module.ok() || !ptx)
-    return module;
-  Status refused = module.takeStatus();
-  if (refused.code() != Code::Device)
-    return refused;
-  // A driver is older than the cubin, say.
-  log(LogLevel::Warning,
-      concat(refused.message(), "; its PTX is compiled instead"));
-  replaced[cubin] = ptx;
-  return findModule(*ptx);
+  if (cubin && !refused.contains(cubin)) {
+    Status status = loadOnce(*cubin);
+    if (status.ok())
+      return cubin;
+    if (status.code() != Code::Device || !ptx)
+      return status;
+    // A driver is older than the cubin, say.
+    log(LogLevel::Warning,
+        concat(status.message(), "; its PTX is compiled instead"));
+    refused.insert(cubin);
+  }
+  if (Status status = loadOnce(*ptx); !status.ok())
+    return status;
+  return ptx;
 }
 
 Status CudaLoader::loadKernel(uint32_t index) {
@@ -223,10 +221,11 @@ Status CudaLoader::loadKernel(uint32_t index) {
   kernel.threads = described.threads();
   if (kernel.threads == 0)
     return Status();
-  Result<ModuleHandle> module = findModule(findCode(program, index));
-  if (!module.ok())
-    return module.takeStatus();
-  return findFunction(driver, *module, described, doing, kernel);
+  Result<const format::Variant *> chosen = choose(findCode(program, index));
+  if (!chosen.ok())
+    return chosen.takeStatus();
+  return findFunction(driver, loaded.at(*chosen), described,
+                      describe(package, **chosen), kernel);
 }
 
 Result<CodeModule> CudaLoader::load() {
