@@ -17,8 +17,8 @@ struct ResizeOptions {
   double getSupport() const { return mode == "cubic" ? 2 : 1; }
   bool isCropped() const { return coordinates == "tf_crop_and_resize"; }
   /// True if coordinates depend on the length of the result. Where a scale
-  /// makes that a fraction, ONNX's text, onnxruntime and PyTorch take its floor,
-  /// and ONNX's reference and cases do not.
+  /// makes that a fraction, ONNX's text, onnxruntime and PyTorch take its
+  /// floor, and ONNX's reference and cases do not.
   bool usesLength() const {
     return isCropped() || coordinates == "align_corners";
   }
