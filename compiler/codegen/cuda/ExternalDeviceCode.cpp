@@ -25,19 +25,20 @@ std::vector<std::string> checkCode(ExternalKernelOpInterface op,
   unsigned sizes = kernel.getSizes().getValue().getNumResults();
   StringRef machine = code.getMachine(), symbol = kernel.getSymbol();
   StringRef bytes = codegen::getBytes(code).getBuffer();
+  LaunchShape launch = {buffers + sizes, kernel.getThreads()};
   std::string error = "is for machine '" + machine.str() + "': ";
   if (code.getForm() == CodeForm::cubin) {
     auto target = runtime::parseCubinTarget(machine.str());
     if (!target)
       return {error + "expected sm_90, sm_90a or the like"};
-    return checkCubin(bytes, symbol, target->number(), buffers + sizes);
+    return checkCubin(bytes, symbol, target->number(), launch);
   }
   std::string reason;
   std::optional<Arch> arch = parseArch(machine, reason);
   if (!arch)
     return {error + reason};
   if (code.getForm() == CodeForm::ptx)
-    return checkPtx(bytes, symbol, *arch, buffers + sizes);
+    return checkPtx(bytes, symbol, *arch, launch);
   return checkBitcode(describe(kernel, code), buffers, sizes);
 }
 

@@ -55,9 +55,53 @@ static StringRef takeName(StringRef text) {
   return text.ltrim().take_while(isNameCharacter);
 }
 
-/// What stands in the parentheses of the entry `symbol`; nullopt without it.
-static std::optional<StringRef> findParameters(StringRef code,
-                                               StringRef symbol) {
+/// What code says of the threads of a block.
+static void checkThreads(std::optional<uint64_t> required,
+                         std::optional<uint64_t> most, unsigned threads,
+                         Problems &problems) {
+  if (required && *required != threads)
+    problems.push_back(("is for blocks of " + Twine(*required) +
+                        " threads, and launched with " + Twine(threads))
+                           .str());
+  if (most && *most < threads)
+    problems.push_back(("is for blocks of up to " + Twine(*most) +
+                        " threads, and launched with " + Twine(threads))
+                           .str());
+}
+
+/// The product of the numbers after `directive` in what stands between an
+/// entry's parameters and its body, as ".reqntid 128, 1, 1".
+static std::optional<uint64_t> readThreads(StringRef directives,
+                                           StringRef directive) {
+  size_t at = directives.find(directive);
+  if (at == StringRef::npos)
+    return std::nullopt;
+  StringRef list = directives.substr(at + directive.size());
+  uint64_t product = 1;
+  for (int axis = 0; axis < 3; ++axis) {
+    uint32_t extent = 0;
+    list = list.ltrim();
+    if (list.consumeInteger(10, extent))
+      return std::nullopt;
+    product *= std::min<uint32_t>(extent, 1 << 16);
+    list = list.ltrim();
+    if (!list.consume_front(","))
+      break;
+  }
+  return product;
+}
+
+namespace {
+
+/// The head of a kernel in PTX.
+struct EntryText {
+  StringRef parameters; ///< in the parentheses
+  StringRef directives; ///< from there to the body
+};
+
+} // namespace
+
+static std::optional<EntryText> findEntry(StringRef code, StringRef symbol) {
   constexpr StringRef kEntry = ".entry";
   for (size_t at = code.find(kEntry); at != StringRef::npos;
        at = code.find(kEntry, at + 1)) {
@@ -66,8 +110,10 @@ static std::optional<StringRef> findParameters(StringRef code,
         takeName(rest) != symbol)
       continue;
     rest = rest.ltrim().drop_front(symbol.size()).ltrim();
-    return rest.consume_front("(") ? rest.take_front(rest.find(')'))
-                                   : StringRef();
+    if (!rest.consume_front("("))
+      return EntryText();
+    auto [parameters, body] = rest.split(')');
+    return EntryText{parameters, body.take_front(body.find('{'))};
   }
   return std::nullopt;
 }
@@ -98,23 +144,27 @@ static void checkTarget(StringRef code, const Arch &least, Problems &problems) {
 }
 
 std::vector<std::string> checkPtx(StringRef ptx, StringRef symbol,
-                                  const Arch &least, unsigned parameters) {
+                                  const Arch &least,
+                                  const LaunchShape &launch) {
   Problems problems;
   ptx = ptx.rtrim('\0');
   if (ptx.contains('\0'))
     return {"is no text"};
   std::string code = stripComments(ptx);
   checkTarget(code, least, problems);
-  std::optional<StringRef> list = findParameters(code, symbol);
-  if (!list) {
+  std::optional<EntryText> entry = findEntry(code, symbol);
+  if (!entry) {
     problems.push_back("has no .entry of that name");
     return problems;
   }
   llvm::SmallVector<StringRef> found;
-  if (!list->trim().empty())
-    list->split(found, ',');
-  if (found.size() != parameters)
-    problems.push_back(describeCount(found.size(), parameters));
+  if (!entry->parameters.trim().empty())
+    entry->parameters.split(found, ',');
+  checkThreads(readThreads(entry->directives, ".reqntid"),
+               readThreads(entry->directives, ".maxntid"), launch.threads,
+               problems);
+  if (found.size() != launch.parameters)
+    problems.push_back(describeCount(found.size(), launch.parameters));
   for (auto [i, parameter] : llvm::enumerate(found))
     if (!isWide(parameter))
       problems.push_back(("has a parameter " + Twine(i) + " of not 64 bits: '" +
@@ -137,14 +187,32 @@ static int getNumber(const Elf::Elf_Ehdr &header) {
   return (isNew ? flags >> 8 : flags) & 0xff;
 }
 
-/// Bytes of each parameter, of the attributes in section .nv.info.SYMBOL:
-/// records of a format, an attribute and 16 bits, which are the value or say
-/// how many bytes follow.
-static std::map<unsigned, unsigned>
-readParameters(llvm::ArrayRef<uint8_t> bytes) {
-  constexpr uint8_t kSized = 4, kParameterInfo = 0x17;
-  constexpr unsigned kSizeShift = 18;
-  std::map<unsigned, unsigned> sizes;
+namespace {
+
+/// What the section .nv.info.SYMBOL says of a kernel.
+struct KernelNotes {
+  std::map<unsigned, unsigned> sizes;     ///< bytes of each parameter
+  std::optional<uint64_t> required, most; ///< threads of a block
+};
+
+} // namespace
+
+/// Three numbers of 32 bits.
+static uint64_t readProduct(llvm::ArrayRef<uint8_t> bytes) {
+  uint64_t product = 1;
+  for (int axis = 0; axis < 3; ++axis)
+    product *= std::min<uint32_t>(
+        llvm::support::endian::read32le(&bytes[4 * axis]), 1 << 16);
+  return product;
+}
+
+/// The section is of records: a format, an attribute and 16 bits, which are the
+/// value or say how many bytes follow.
+static KernelNotes readNotes(llvm::ArrayRef<uint8_t> bytes) {
+  constexpr uint8_t kSized = 4, kParameterInfo = 0x17, kMostThreads = 5,
+                    kThreads = 0x10;
+  constexpr unsigned kSizeShift = 18, kPayload = 12;
+  KernelNotes notes;
   while (bytes.size() >= 4) {
     uint8_t format = bytes[0], attribute = bytes[1];
     size_t length =
@@ -152,12 +220,17 @@ readParameters(llvm::ArrayRef<uint8_t> bytes) {
     bytes = bytes.drop_front(4);
     if (length > bytes.size())
       break;
-    if (attribute == kParameterInfo && length >= 12)
-      sizes[llvm::support::endian::read16le(&bytes[4])] =
+    bool isWhole = length >= kPayload;
+    if (isWhole && attribute == kParameterInfo)
+      notes.sizes[llvm::support::endian::read16le(&bytes[4])] =
           llvm::support::endian::read32le(&bytes[8]) >> kSizeShift;
+    if (isWhole && attribute == kThreads)
+      notes.required = readProduct(bytes);
+    if (isWhole && attribute == kMostThreads)
+      notes.most = readProduct(bytes);
     bytes = bytes.drop_front(length);
   }
-  return sizes;
+  return notes;
 }
 
 /// The section's bytes; nullopt if there is none of that name.
@@ -186,7 +259,7 @@ static std::optional<llvm::ArrayRef<uint8_t>> findSection(const Elf &elf,
 }
 
 std::vector<std::string> checkCubin(StringRef cubin, StringRef symbol,
-                                    int number, unsigned parameters) {
+                                    int number, const LaunchShape &launch) {
   if (!runtime::isWholeCubin(
           std::as_bytes(std::span(cubin.data(), cubin.size()))))
     return {"is no whole cubin"};
@@ -200,11 +273,12 @@ std::vector<std::string> checkCubin(StringRef cubin, StringRef symbol,
     problems.push_back("has no kernel of that name");
     return problems;
   }
-  std::map<unsigned, unsigned> sizes = readParameters(
-      findSection(*elf, ".nv.info." + symbol).value_or(std::nullopt));
-  if (sizes.size() != parameters)
-    problems.push_back(describeCount(sizes.size(), parameters));
-  for (auto [ordinal, size] : sizes)
+  KernelNotes notes =
+      readNotes(findSection(*elf, ".nv.info." + symbol).value_or(std::nullopt));
+  checkThreads(notes.required, notes.most, launch.threads, problems);
+  if (notes.sizes.size() != launch.parameters)
+    problems.push_back(describeCount(notes.sizes.size(), launch.parameters));
+  for (auto [ordinal, size] : notes.sizes)
     if (size != kParameterBytes)
       problems.push_back(("has a parameter " + Twine(ordinal) + " of " +
                           Twine(size) + " bytes, not 8")

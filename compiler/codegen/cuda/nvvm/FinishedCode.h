@@ -9,16 +9,22 @@
 
 namespace tcc::cuda {
 
-/// Why the text `ptx` has no kernel `symbol` of so many parameters of 64 bits
-/// for GPUs from `least` on; empty if it has. All that is wrong is listed.
+/// What a kernel is launched with.
+struct LaunchShape {
+  unsigned parameters; ///< each of 64 bits
+  unsigned threads;    ///< of a block
+};
+
+/// Why the text `ptx` has no kernel `symbol` that can be launched so on GPUs
+/// from `least` on; empty if it has. All that is wrong is listed.
 std::vector<std::string> checkPtx(llvm::StringRef ptx, llvm::StringRef symbol,
-                                  const Arch &least, unsigned parameters);
+                                  const Arch &least, const LaunchShape &launch);
 
 /// The same of machine code for GPUs of the compute capability `number`, as 90
 /// for 9.0.
 std::vector<std::string> checkCubin(llvm::StringRef cubin,
                                     llvm::StringRef symbol, int number,
-                                    unsigned parameters);
+                                    const LaunchShape &launch);
 
 } // namespace tcc::cuda
 

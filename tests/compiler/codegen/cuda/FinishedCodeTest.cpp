@@ -12,7 +12,7 @@ using namespace tcc::cuda;
 namespace {
 
 const Arch kLeast = {"sm_80", 80};
-constexpr unsigned kParameters = 3;
+constexpr LaunchShape kLaunch = {3, 64};
 
 std::string read(const char *path) {
   auto file = llvm::MemoryBuffer::getFile(path);
@@ -21,10 +21,10 @@ std::string read(const char *path) {
 
 TEST(FinishedCode, HasTheKernel) {
   std::string ptx = read(TCC_TEST_PTX), cubin = read(TCC_TEST_CUBIN);
-  EXPECT_TRUE(checkPtx(ptx, "twice", kLeast, kParameters).empty());
-  EXPECT_TRUE(checkCubin(cubin, "twice", 90, kParameters).empty());
-  EXPECT_TRUE(checkPtx(ptx, "none", kLeast, 0).empty());
-  EXPECT_TRUE(checkCubin(cubin, "none", 90, 0).empty());
+  EXPECT_TRUE(checkPtx(ptx, "twice", kLeast, kLaunch).empty());
+  EXPECT_TRUE(checkCubin(cubin, "twice", 90, kLaunch).empty());
+  EXPECT_TRUE(checkPtx(ptx, "none", kLeast, {0, 64}).empty());
+  EXPECT_TRUE(checkCubin(cubin, "none", 90, {0, 64}).empty());
 }
 
 /// Nothing is read beyond the end, which a sanitizer sees: each cut is a copy.
@@ -33,13 +33,12 @@ TEST(FinishedCode, IsReadInItsBounds) {
   unsigned good = 0;
   for (size_t size = 0; size < ptx.size(); ++size) {
     std::vector<char> cut(ptx.begin(), ptx.begin() + size);
-    good += checkPtx({cut.data(), size}, "twice", kLeast, kParameters).empty();
+    good += checkPtx({cut.data(), size}, "twice", kLeast, kLaunch).empty();
   }
   EXPECT_GT(good, 0u); // the signature is there before the body
   for (size_t size = 0; size < cubin.size(); size += 7) {
     std::vector<char> cut(cubin.begin(), cubin.begin() + size);
-    EXPECT_FALSE(
-        checkCubin({cut.data(), size}, "twice", 90, kParameters).empty())
+    EXPECT_FALSE(checkCubin({cut.data(), size}, "twice", 90, kLaunch).empty())
         << size;
   }
 }
@@ -55,8 +54,8 @@ TEST(FinishedCode, SurvivesBitFlips) {
       for (int flip = 0; flip < 3; ++flip)
         flipped[random() % flipped.size()] ^= char(1 << random() % 8);
       llvm::StringRef code(flipped.data(), flipped.size());
-      good += checkPtx(code, "twice", kLeast, kParameters).empty();
-      good += checkCubin(code, "twice", 90, kParameters).empty();
+      good += checkPtx(code, "twice", kLeast, kLaunch).empty();
+      good += checkCubin(code, "twice", 90, kLaunch).empty();
     }
   }
   EXPECT_GT(good, 100u);
