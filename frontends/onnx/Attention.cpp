@@ -77,6 +77,12 @@ static Value emitStages(Node &node, const Attention &attention,
   return splitGroup(node, attention, node.matmul(weights, attention.value));
 }
 
+Value emitCapped(Node &node, const Attention &attention) {
+  auto keep = [](int64_t, Value x) { return x; };
+  return attention.softcap > 0 ? emitStages(node, attention, keep)
+                               : emitAttention(node, attention);
+}
+
 // --- Nodes -------------------------------------------------------------------
 
 Value appendTo(Node &node, Value past, Value x) {
@@ -194,6 +200,7 @@ static const OpRow rows[] = {
     {"Attention", 1, 1, importPackedAttention, kOrtDomain},
     {"Attention", 23, last, importAttention},
     {"FlexAttention", 1, 1, importFlexAttention, "ai.onnx.preview"},
+    {"GroupQueryAttention", 1, 1, importGroupQueryAttention, kOrtDomain},
     {"MultiHeadAttention", 1, 1, importMultiHeadAttention, kOrtDomain},
     {"QAttention", 1, 1, importQuantizedAttention, kOrtDomain},
 };

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "frontends/onnx/Attention.h"
 #include "frontends/onnx/Ops.h"
 #include "frontends/onnx/Window.h"
 
@@ -16,14 +17,6 @@ static Type getIndexType(Node &node) {
 }
 
 // --- Rotary embedding --------------------------------------------------------
-
-/// How the pairs of x are turned: by `cosine` and `sine`, the inputs of that
-/// number, at `positions`, [batch, length]; without them the inputs have an
-/// entry a position of x.
-struct Rotation {
-  int64_t cosine, sine;
-  Value positions;
-};
 
 /// A cache of cosines or sines, [batch, length, pairs] once the positions are
 /// looked up, with an axis of extent 1 for the heads.
@@ -47,11 +40,10 @@ static Value readCache(Node &node, int64_t input, Value positions,
 /// Turns the pairs of the last axis of x; a pair is two neighbours, or an
 /// element of the first half and its like of the second.
 static Value rotatePairs(Node &node, Value x, Value cosine, Value sine,
-                         int64_t pairs) {
+                         int64_t pairs, bool isInterleaved) {
   if (!x || !cosine || !sine)
     return nullptr;
   int64_t axis = node.rank(x) - 1;
-  bool isInterleaved = node.intAttr("interleaved", 0) != 0;
   AffineExpr count = node.getSizes().constant(pairs);
   auto getSide = [&](int64_t side) {
     int64_t start = isInterleaved ? side : side * pairs;
@@ -69,11 +61,37 @@ static Value rotatePairs(Node &node, Value x, Value cosine, Value sine,
   return node.reshape(turned, node.extents(x));
 }
 
-/// x [batch, heads, length, features] or [batch, length, heads * features].
-static void emitRotary(Node &node, int64_t heads, const Rotation &rotation) {
+Value rotate(Node &node, Value x, int64_t headAxis, const Rotation &rotation) {
+  if (!x)
+    return nullptr;
+  if (node.rank(x) != 4)
+    return node.fail("an input of rank 3 or 4 is expected");
+  auto features = graph::getConstant(graph::getExtent(x, 3));
+  if (!features)
+    return node.unsupported("a dynamic number of features a head");
+  int64_t turned = rotation.features == 0 ? *features : rotation.features;
+  if (turned < 0 || turned > *features || turned % 2 != 0)
+    return node.fail("the features that a rotary embedding turns are odd or "
+                     "more than a head has");
+  auto read = [&](int64_t input) {
+    return readCache(node, input, rotation.positions, turned / 2, headAxis);
+  };
+  Value result =
+      rotatePairs(node, node.slice(x, 3, 0, turned), read(rotation.cosine),
+                  read(rotation.sine), turned / 2, rotation.isInterleaved);
+  if (turned == *features)
+    return result;
+  return node.concat({result, node.slice(x, 3, turned, *features - turned)}, 3);
+}
+
+/// The rotary embedding of input 0, [batch, heads, length, features] or [batch,
+/// length, heads * features].
+static void emitRotary(Node &node, int64_t heads, Rotation rotation) {
   Value x = node.input(0);
   if (!x)
     return;
+  rotation.isInterleaved = node.intAttr("interleaved", 0) != 0;
+  rotation.features = node.intAttr("rotary_embedding_dim", 0);
   graph::Extents extents = node.extents(x);
   bool isFlat = extents.size() == 3;
   if (isFlat) {
@@ -83,26 +101,8 @@ static void emitRotary(Node &node, int64_t heads, const Rotation &rotation) {
       return (void)node.fail("num_heads does not divide the features");
     x = node.reshape(x, {extents[0], extents[1], count, *features});
   }
-  if (node.rank(x) != 4)
-    return (void)node.fail("an input of rank 3 or 4 is expected");
-  auto features = graph::getConstant(graph::getExtent(x, 3));
-  if (!features)
-    return (void)node.unsupported("a dynamic number of features a head");
-  int64_t given = node.intAttr("rotary_embedding_dim", 0);
-  int64_t turned = given == 0 ? *features : given;
-  if (turned < 0 || turned > *features || turned % 2 != 0)
-    return (void)node.fail("rotary_embedding_dim is out of range");
-  int64_t headAxis = isFlat ? 2 : 1;
-  auto read = [&](int64_t input) {
-    return readCache(node, input, rotation.positions, turned / 2, headAxis);
-  };
-  Value result =
-      rotatePairs(node, node.slice(x, 3, 0, turned), read(rotation.cosine),
-                  read(rotation.sine), turned / 2);
-  if (turned < *features)
-    result =
-        node.concat({result, node.slice(x, 3, turned, *features - turned)}, 3);
-  node.setResult(0, node.reshape(result, extents));
+  Value result = rotate(node, x, isFlat ? 2 : 1, rotation);
+  node.setResult(0, result ? node.reshape(result, extents) : nullptr);
 }
 
 static void importRotaryEmbedding(Node &node) {

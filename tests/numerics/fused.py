@@ -244,6 +244,62 @@ def multi_head_attention():
         )  # fmt: skip
 
 
+def lengths(*numbers):
+    return np.array(numbers, np.int32)
+
+
+def group_query_attention():
+    """Without a cache, with one that grows, and with one of which a part is full."""
+    op, heads = "GroupQueryAttention", {"num_heads": 4, "kv_num_heads": 2}
+    angles = random.uniform(-3, 3, (12, 8)).astype(np.float32)
+    caches = Constant(np.cos(angles)), Constant(np.sin(angles))
+
+    def parts(batch, rows):
+        return floats(batch, rows, 64), floats(batch, rows, 32), floats(batch, rows, 32)
+
+    def cache(batch, length):
+        return floats(batch, 2, length, 16), floats(batch, 2, length, 16)
+
+    # Queries, cache, seqlens_k (keys less one) and total_sequence_length.
+    calls = {
+        "prompt": (*parts(2, 5), None, None, lengths(4, 2), Constant(lengths(5))),
+        "token": (*parts(2, 1), *cache(2, 6), lengths(6, 4), Constant(lengths(7))),
+        "chunk": (*parts(1, 3), *cache(1, 6), lengths(8), Constant(lengths(9))),
+        "rewound": (*parts(1, 3), *cache(1, 6), lengths(6), Constant(lengths(9))),
+        "static": (*parts(2, 1), *cache(2, 9), lengths(6, 4), lengths(7)),
+        "first": (*parts(2, 5), *cache(2, 9), lengths(4, 2), lengths(5)),
+    }
+    for name, call in calls.items():
+        # ONNX Runtime gives no values without the keys; the results have both.
+        for i in (0, 1):
+            title = f"{name} {i}"
+            yield fused(op, *call, name=title, outputs=3, shown=i, **heads)
+        for key, value in {
+            "scale": 0.3, "softcap": 0.5, "smooth_softmax": 1, "local_window_size": 3,
+            "causal": 0,
+        }.items():  # fmt: skip
+            yield fused(op, *call, name=f"{name} {key}", outputs=3, **heads, **{key: value})
+        turned = {**heads, "do_rotary": 1, "outputs": 3}
+        yield fused(op, *call, *caches, name=f"{name} turned", **turned)
+        yield fused(op, *call, *caches, name=f"{name} turned key", shown=1, **turned)
+        yield fused(
+            op, *call, *caches, name=f"{name} interleaved", rotary_interleaved=1, **turned
+        )
+        sink = Constant(floats(4))
+        yield fused(
+            op, *call, None, None, None, None, sink, name=f"{name} sink", outputs=3, **heads
+        )
+    token = calls["token"]
+    bias = (None, None, None, floats(2, 1, 1, 7))
+    yield fused(op, *token, *bias, name="biased", outputs=3, **heads)
+    bias = (None, None, None, floats(1, 4, 1, 7))
+    yield fused(op, *calls["static"], *bias, name="short bias", outputs=3, **heads)
+    places = np.array([[6], [4]], np.int64)
+    yield fused(op, *token, *caches, places, name="places", do_rotary=1, outputs=3, **heads)
+    packed = (floats(2, 5, 128), None, None, None, None, lengths(4, 2), Constant(lengths(5)))
+    yield fused(op, *packed, name="packed", outputs=3, **heads)
+
+
 def rotary():
     op, x, flat = "RotaryEmbedding", floats(2, 4, 7, 16), floats(2, 7, 64)
     angles = random.uniform(-3, 3, (12, 8)).astype(np.float32)
@@ -282,6 +338,12 @@ def of_batches():
     places = random.randint(0, 12, (2, 7)).astype(np.int64)
     caches = weights(12, 4), weights(12, 4)
     yield fused("RotaryEmbedding", x, places, *caches, num_heads=3)
+    new = floats(2, 3, 32), floats(2, 3, 16), floats(2, 3, 16)
+    caches = floats(2, 2, 9, 8), floats(2, 2, 9, 8)
+    yield fused(
+        "GroupQueryAttention", *new, *caches, lengths(2, 1), Constant(lengths(3)),
+        outputs=3, num_heads=4, kv_num_heads=2,
+    )  # fmt: skip
 
 
 # --- What ONNX Runtime's CPU provider lacks ----------------------------------
@@ -334,6 +396,7 @@ FAMILIES = (
     embeddings,
     packed_attention,
     multi_head_attention,
+    group_query_attention,
     rotary,
     formulas,
 )

@@ -61,8 +61,8 @@ REASONS = {
     ),
     "written by onnxruntime, and made of what others have rows for": (
         "BiasAdd", "BiasGelu", "BiasSplitGelu", "EmbedLayerNormalization", "FastGelu",
-        "FusedConv", "FusedGemm", "FusedMatMul", "MultiHeadAttention", "QuickGelu",
-        "MatMulNBits", "SimplifiedLayerNormalization", "SkipLayerNormalization",
+        "FusedConv", "FusedGemm", "FusedMatMul", "GroupQueryAttention",
+        "MultiHeadAttention", "QuickGelu", "MatMulNBits", "SimplifiedLayerNormalization", "SkipLayerNormalization",
         "SkipSimplifiedLayerNormalization",
     ),
     "of integers, written by onnxruntime's quantizer": (
