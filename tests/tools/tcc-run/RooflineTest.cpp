@@ -29,12 +29,13 @@ TEST(Roofline, MultipliesNarrowNumbersAsF32WhereThereIsNoOtherWay) {
   EXPECT_NEAR(measureOne(DType::bf16) / measurePeak(kSeconds), 1, 0.5);
 }
 
-/// A pair is two products, and some CPUs begin half as many in a cycle.
+/// A pair is two products; some CPUs begin half or a quarter as many of these
+/// instructions in a cycle.
 TEST(Roofline, MeasuresPairs) {
   if (!hasCpuFeature("avx512bf16") || hasCpuFeature("amx-bf16"))
     GTEST_SKIP() << "this CPU does not multiply bf16 in pairs";
   double ratio = measureOne(DType::bf16) / measurePeak(kSeconds);
-  EXPECT_GT(ratio, 0.7);
+  EXPECT_GT(ratio, 0.35);
   EXPECT_LT(ratio, 3);
 }
 
