@@ -127,20 +127,35 @@ void evaluate(MatmulSumsOp op, const HostTensor &lhs, const HostTensor &rhs,
 
 // --- conv, pool --------------------------------------------------------------
 
+namespace {
+
+/// An axis along which a window slides.
+struct WindowAxis {
+  int64_t axis, stride, dilation, low, inputDilation;
+};
+
+} // namespace
+
+template <typename Op> static SmallVector<WindowAxis> listWindowAxes(Op op) {
+  SmallVector<WindowAxis> axes;
+  for (size_t i = 0; i < op.getWindow().size(); ++i)
+    axes.push_back({op.getFirstSpatialAxis() + int64_t(i), op.getStrides()[i],
+                    op.getDilations()[i], op.getPadLow()[i],
+                    getInputDilation(op, i)});
+  return axes;
+}
+
 /// The index of x under window position `window` of the result at `at`; false
 /// if it lies outside of x, or between its elements.
-template <typename Op>
-static bool getWindowIndex(Op op, const HostTensor &x, ArrayRef<int64_t> at,
-                           ArrayRef<int64_t> window, Indices &index) {
+static bool getWindowIndex(ArrayRef<WindowAxis> axes, const HostTensor &x,
+                           ArrayRef<int64_t> at, ArrayRef<int64_t> window,
+                           Indices &index) {
   bool isInside = true;
-  for (size_t i = 0; i < window.size(); ++i) {
-    int64_t axis = op.getFirstSpatialAxis() + i;
-    int64_t dilation = getInputDilation(op, i);
-    int64_t place = at[axis] * op.getStrides()[i] +
-                    window[i] * op.getDilations()[i] - op.getPadLow()[i];
-    index[axis] = place / dilation;
-    isInside &=
-        place >= 0 && place % dilation == 0 && index[axis] < x.extent(axis);
+  for (auto [one, i] : llvm::zip(axes, window)) {
+    int64_t place = at[one.axis] * one.stride + i * one.dilation - one.low;
+    index[one.axis] = place / one.inputDilation;
+    isInside &= place >= 0 && place % one.inputDilation == 0 &&
+                index[one.axis] < x.extent(one.axis);
   }
   return isInside;
 }
@@ -173,26 +188,6 @@ struct Tap {
 
 } // namespace
 
-/// The taps of the window of the result at `at`, for channels from `channel`
-/// on of x.
-static SmallVector<Tap> listTaps(ConvOp op, const HostTensor &x,
-                                 ArrayRef<int64_t> at, int64_t channel,
-                                 int64_t channels, int64_t taps) {
-  SmallVector<Tap> inside;
-  Indices index(x.type.getRank());
-  int64_t axis = op.getChannelAxis(), tap = 0;
-  index[0] = at[0];
-  index[axis] = channel;
-  loop(op.getWindow(), [&](ArrayRef<int64_t> window) {
-    if (getWindowIndex(op, x, at, window, index))
-      inside.push_back({x.offset(index),
-                        getFilterOffset(op, channels, taps, at[axis], 0, tap),
-                        tap});
-    ++tap;
-  });
-  return inside;
-}
-
 void evaluate(ConvOp op, const HostTensor &x, const HostTensor &filter,
               HostTensor &result) {
   int64_t perGroup = op.getFilters() / op.getGroups();
@@ -208,19 +203,36 @@ void evaluate(ConvOp op, const HostTensor &x, const HostTensor &filter,
     for (int64_t c = 0; c < channels; ++c)
       places[tap].push_back(getFilterOffset(op, channels, taps, 0, c, tap) -
                             getFilterOffset(op, channels, taps, 0, 0, tap));
+  SmallVector<int64_t> filterPlaces;
+  for (int64_t o = 0; o < int64_t(op.getFilters()); ++o)
+    for (int64_t tap = 0; tap < taps; ++tap)
+      filterPlaces.push_back(getFilterOffset(op, channels, taps, o, 0, tap));
   int64_t xStep = 1;
   for (int64_t extent : x.shape().drop_front(axis + 1))
     xStep *= extent;
+  SmallVector<WindowAxis> axes = listWindowAxes(op);
+  SmallVector<int64_t> window(op.getWindow());
+  bool isChannelsLast = op.getChannelsLast();
+  SmallVector<Tap> inside;
+  Indices index(x.type.getRank());
   loop(result.shape(), [&](ArrayRef<int64_t> at) {
     ProductSum sum(result.type.getElementType());
-    auto inside =
-        listTaps(op, x, at, at[axis] / perGroup * channels, channels, taps);
+    inside.clear();
+    index[0] = at[0];
+    index[axis] = at[axis] / perGroup * channels;
+    int64_t tap = 0;
+    loop(window, [&](ArrayRef<int64_t> place) {
+      if (getWindowIndex(axes, x, at, place, index))
+        inside.push_back(
+            {x.offset(index), filterPlaces[at[axis] * taps + tap], tap});
+      ++tap;
+    });
     auto add = [&](const Tap &tap, int64_t c) {
       sum.add(x, tap.x + c * xStep, filter,
               tap.filter + places[tap.number % group][c]);
     };
     // The order of the sum is that of the layout.
-    if (op.getChannelsLast())
+    if (isChannelsLast)
       for (const Tap &tap : inside)
         for (int64_t c = 0; c < channels; ++c)
           add(tap, c);
@@ -263,6 +275,7 @@ static bool isCounted(PoolOp op, const HostTensor &x, ArrayRef<int64_t> index) {
 
 void evaluate(PoolOp op, const HostTensor &x, HostTensor &result) {
   Type type = result.type.getElementType();
+  SmallVector<WindowAxis> axes = listWindowAxes(op);
   loop(result.shape(), [&](ArrayRef<int64_t> at) {
     Scalar value = {.i = 0};
     if (op.getKind() == PoolKind::max)
@@ -270,7 +283,7 @@ void evaluate(PoolOp op, const HostTensor &x, HostTensor &result) {
     int64_t count = 0;
     Indices index(at);
     loop(op.getWindow(), [&](ArrayRef<int64_t> window) {
-      bool isInside = getWindowIndex(op, x, at, window, index);
+      bool isInside = getWindowIndex(axes, x, at, window, index);
       count += op.getCountPadding() ? isCounted(op, x, index) : isInside;
       if (!isInside)
         return;

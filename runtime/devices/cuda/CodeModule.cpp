@@ -55,14 +55,16 @@ static Variants findCode(const format::Program &program, uint32_t kernel) {
   return own.empty() ? common : own;
 }
 
-/// The newest that runs on the device; null if there is none.
+/// The newest that runs on the device, of two as new the one for it alone; null
+/// if there is none.
 static const format::Variant *findCubin(const Variants &variants, int major,
                                         int minor) {
   const format::Variant *best = nullptr;
   int newest = -1;
   for (const format::Variant *variant : variants) {
     auto target = parseCubinTarget(variant->cpu()->string_view());
-    if (!target || !target->runsOn(major, minor) || target->number() < newest)
+    if (!target || !target->runsOn(major, minor) || target->number() < newest ||
+        (target->number() == newest && !target->isExact))
       continue;
     best = variant;
     newest = target->number();
