@@ -46,9 +46,10 @@ private:
   Bottleneck explainCompute();
   double gainOfThreads() const;
   int countThreads() const { return std::max(run.threads, 1) + run.workers; }
-  /// CPUs that the run would keep busy if it had them.
+  /// CPUs that the run keeps busy, or would if its training threads had one
+  /// each. Whom another process holds up while it reads uses none.
   double countBusy() const {
-    return std::max(run.threads, 1) + shareOf(run.reading);
+    return std::max(run.threads, 1) + shareOf(run.readingCpu);
   }
 
   const RunFigures &run;

@@ -116,7 +116,15 @@ const Case kCases[] = {
        figures.threads = 2;
        figures.workers = 2;
        figures.reading = 1;
+       figures.readingCpu = 0.5;
        figures.cpus = 2;
+       return figures;
+     }},
+    {"other processes", "doctor", 1.25,
+     [] { // which hold up a thread that reads, too
+       RunFigures figures = with(&RunFigures::delayed, 0.2);
+       figures.workers = 1;
+       figures.reading = 0.3;
        return figures;
      }},
     {"other processes", "doctor", 1.25,
