@@ -1,4 +1,5 @@
-"""An installed and moved runtime builds C and C++ programs that run a package.
+"""An installed and moved runtime builds C and C++ programs that run a package; an
+installed compiler checks an operator that is built against it.
 
   installation.py BUILD_DIR C_COMPILER CXX_COMPILER
 """
@@ -21,12 +22,13 @@ def run(*command, **options):
     return subprocess.run(command, capture_output=True, text=True, **options)
 
 
-def install(build, folder):
+def install(tally, build, folder):
     """Installs, then moves the prefix."""
-    done = run("cmake", "--install", build, "--component", "runtime",
-               "--prefix", f"{folder}/first")  # fmt: skip
+    for component in ("runtime", "compiler"):
+        done = run("cmake", "--install", build, "--component", component,
+                   "--prefix", f"{folder}/first")  # fmt: skip
+        tally.check(f"install the {component}", done.returncode == 0, done.stderr)
     shutil.move(f"{folder}/first", f"{folder}/prefix")
-    return done
 
 
 def check_library(tally, library, folder, libraries):
@@ -85,8 +87,16 @@ def check_loader(tally, folder, cxx_compiler):
 def check_plugin(tally, folder, c_compiler, cxx_compiler):
     """The example of an operator exports what tcc reads, and nothing else."""
     build_example(tally, "custom-op", folder, c_compiler, cxx_compiler)
-    symbols = run("nm", "-D", "--defined-only", f"{folder}/custom-op/librow_swish.so").stdout
+    library = f"{folder}/custom-op/librow_swish.so"
+    symbols = run("nm", "-D", "--defined-only", library).stdout
     tally.check("it exports tcc_plugin", " tcc_plugin" in symbols, symbols)
+    compiler = f"{folder}/prefix/bin/tcc"
+    if not os.path.exists(compiler):
+        print("no compiler is installed: it was not built")
+        return
+    for target in ("cpu", "cuda"):
+        done = run(compiler, "--check-plugin", library, "--target", target)
+        tally.check(f"an installed compiler checks it on {target}", done.returncode == 0, done.stderr)
 
 
 def check_pkg_config(tally, folder, c_compiler, package):
@@ -108,8 +118,7 @@ def main(build, c_compiler, cxx_compiler):
     with tempfile.TemporaryDirectory() as folder:
         package = f"{folder}/m.tcc"
         run(f"{build}/tests/tcc_write_fixture", "add_one", package)
-        done = install(build, folder)
-        tally.check("install", done.returncode == 0, done.stderr)
+        install(tally, build, folder)
         check_library(tally, f"{folder}/prefix/lib/libtcc_runtime.so", folder, LIBRARIES)
         check_library(tally, f"{folder}/prefix/lib/libtcc_data.so", folder, DATA_LIBRARIES)
         check_cmake(tally, folder, c_compiler, cxx_compiler, package)

@@ -70,3 +70,14 @@ function(tcc_precompile_runtime target)
     <mutex> <numeric> <optional> <span> <string> <thread> <unordered_map> <vector>
     <runtime/package/Program_generated.h> ${ARGN})
 endfunction()
+
+# tcc_install_program(target component): wherever the installation is moved, the program
+# opens the libraries of devices and ranks that lie in it, and finds those that it was
+# linked with outside of the system's folders.
+function(tcc_install_program target component)
+  file(RELATIVE_PATH libraries /${CMAKE_INSTALL_BINDIR} /${CMAKE_INSTALL_LIBDIR})
+  set_target_properties(${target} PROPERTIES
+    INSTALL_RPATH "$ORIGIN/${libraries}" INSTALL_RPATH_USE_LINK_PATH ON)
+  install(TARGETS ${target} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
+    COMPONENT ${component})
+endfunction()
