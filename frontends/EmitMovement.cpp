@@ -1,5 +1,4 @@
-//===- EmitMovement.cpp - Ops that move elements
-//---------------------------===//
+//===- EmitMovement.cpp - Ops that move elements --------------------------===//
 
 #include "frontends/Emitter.h"
 

@@ -183,8 +183,7 @@ static void importSplitToSequence(Node &node) {
   setSequence(node, std::move(elements));
 }
 
-// --- SequenceMap
-// --------------------------------------------------------------
+// --- SequenceMap -------------------------------------------------------------
 
 /// The body's results for element `i` of each sequence.
 static Elements mapElements(Node &node, const onnx::GraphProto &body,
