@@ -31,9 +31,24 @@ static void castTo(Node &node, Type type) {
   node.setResult(0, node.cast(node.input(0), type));
 }
 
+/// How a cast to powers of two rounds; nullopt after failing.
+static std::optional<PowerRounding> readRounding(Node &node) {
+  std::string mode = node.stringAttr("round_mode", "up");
+  if (mode == "up")
+    return PowerRounding::up;
+  if (mode == "down")
+    return PowerRounding::down;
+  if (mode == "nearest")
+    return PowerRounding::nearest;
+  node.fail("round_mode must be up, down or nearest");
+  return std::nullopt;
+}
+
 static void castToNarrow(Node &node, const NarrowType &type) {
   bool saturates = node.intAttr("saturate", 1) != 0;
-  node.setNarrow(0, encode(node, node.input(0), type, saturates), type);
+  if (auto rounding = readRounding(node))
+    node.setNarrow(0, encode(node, node.input(0), type, saturates, *rounding),
+                   type);
 }
 
 static void importCast(Node &node) {

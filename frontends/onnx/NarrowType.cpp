@@ -28,6 +28,8 @@ static constexpr NarrowType types[] = {
      Specials::infinities},
     {"float8e5m2fnuz", TensorProto::FLOAT8E5M2FNUZ, 8, true, true, 2, 16,
      Specials::nanForMinus},
+    {"float8e8m0", TensorProto::FLOAT8E8M0, 8, true, true, 0, 127,
+     Specials::powers},
 };
 
 const NarrowType *findNarrowType(int32_t number) {
@@ -42,6 +44,9 @@ Type getStorageType(const NarrowType &type, MLIRContext *context) {
                           type.isUnsigned ? IntegerType::Unsigned
                                           : IntegerType::Signless);
 }
+
+/// The bits of infinity and of a NaN.
+static constexpr uint32_t kInfinityBits = 0x7f800000, kNanBits = 0x7fc00000;
 
 namespace {
 
@@ -99,6 +104,8 @@ static Codes getCodes(const NarrowType &type) {
     return {all, all + 1, all + 1};
   case Specials::infinities:
     return {infinity - 1, infinity, infinity + (1u << (type.mantissaBits - 1))};
+  case Specials::powers: // which have no sign
+    return {254, 255, 255};
   }
   llvm_unreachable("not a kind of special values");
 }
@@ -139,7 +146,22 @@ static Value decodeFloat(Emitter &e, Value stored, const NarrowType &type) {
   return e.select(bits.is(CompareKind::gt, magnitude, lastNumber), nan, value);
 }
 
+/// The code is the exponent of an f32, but for the least, which is subnormal,
+/// and NaN.
+static Value decodePower(Emitter &e, Value stored, const NarrowType &type) {
+  Bits bits{e};
+  Value code = e.cast(stored, bits.getType());
+  Value word = bits.left(code, bits.number(23));
+  word =
+      e.select(bits.is(CompareKind::eq, code, 0), bits.number(1u << 22), word);
+  word = e.select(bits.is(CompareKind::eq, code, getCodes(type).nan),
+                  bits.number(kNanBits), word);
+  return bits.read(word, Float32Type::get(e.getContext()));
+}
+
 Value decode(Emitter &emitter, Value stored, const NarrowType &type) {
+  if (type.specials == Specials::powers)
+    return decodePower(emitter, stored, type);
   return type.isFloat ? decodeFloat(emitter, stored, type) : stored;
 }
 
@@ -172,15 +194,14 @@ static Value encodeFloat(Emitter &e, Value x, const NarrowType &type,
   x = e.cast(x, Float32Type::get(e.getContext()));
   Value word = bits.read(x, bits.getType());
   Value magnitude = bits.mask(word, 0x7fffffff);
-  constexpr uint32_t kInfinity = 0x7f800000;
   Codes codes = getCodes(type);
   uint32_t beyond = saturates ? codes.largest : codes.beyond;
   Value code = roundToCode(e, x, magnitude, type);
   Value isBeyond = e.pointwise<graph::OrOp>(
       {bits.is(CompareKind::gt, code, codes.largest),
-       bits.is(CompareKind::ge, magnitude, kInfinity)});
+       bits.is(CompareKind::ge, magnitude, kInfinityBits)});
   code = e.select(isBeyond, bits.number(beyond), code);
-  code = e.select(bits.is(CompareKind::gt, magnitude, kInfinity),
+  code = e.select(bits.is(CompareKind::gt, magnitude, kInfinityBits),
                   bits.number(codes.nan), code);
   Value sign = bits.left(bits.right(word, 31), bits.number(type.bits - 1));
   if (type.specials == Specials::nanForMinus) // neither -0 nor a NaN with sign
@@ -189,6 +210,45 @@ static Value encodeFloat(Emitter &e, Value x, const NarrowType &type,
                                   bits.is(CompareKind::eq, code, codes.nan)}),
         bits.number(0), sign);
   return e.cast(bits.join(code, sign), getStorageType(type, e.getContext()));
+}
+
+/// What is added to a mantissa of 23 bits, whose carry counts the exponent up.
+static uint32_t getPowerCarry(PowerRounding rounding) {
+  switch (rounding) {
+  case PowerRounding::up:
+    return (1u << 23) - 1;
+  case PowerRounding::down:
+    return 0;
+  case PowerRounding::nearest:
+    return 1u << 22;
+  }
+  llvm_unreachable("not a way of rounding");
+}
+
+static Value encodePower(Emitter &e, Value x, const NarrowType &type,
+                         bool saturates, PowerRounding rounding) {
+  Bits bits{e};
+  x = e.cast(x, Float32Type::get(e.getContext()));
+  Value magnitude = bits.mask(bits.read(x, bits.getType()), 0x7fffffff);
+  // The least power is half of the least normal number: below that one what is
+  // beyond the half is a mantissa of one bit less.
+  constexpr uint32_t kLeast = 1u << 22, kLeastNormal = 1u << 23;
+  Value doubled = bits.left(
+      e.sub(e.max(magnitude, bits.number(kLeast)), bits.number(kLeast)),
+      bits.number(1));
+  Value scaled = e.select(bits.is(CompareKind::lt, magnitude, kLeastNormal),
+                          doubled, magnitude);
+  Value code =
+      bits.right(e.add(scaled, bits.number(getPowerCarry(rounding))), 23);
+  Codes codes = getCodes(type);
+  code = e.select(bits.is(CompareKind::gt, code, codes.largest),
+                  bits.number(saturates ? codes.largest : codes.beyond), code);
+  if (!saturates)
+    code = e.select(bits.is(CompareKind::lt, magnitude, kLeast),
+                    bits.number(codes.nan), code);
+  code = e.select(bits.is(CompareKind::gt, magnitude, kInfinityBits),
+                  bits.number(codes.nan), code);
+  return e.cast(code, getStorageType(type, e.getContext()));
 }
 
 /// The lowest bits of x, with their sign if the type has one.
@@ -209,8 +269,10 @@ static Value encodeInteger(Emitter &e, Value x, const NarrowType &type) {
   return e.cast(e.sub(e.pointwise<graph::XorOp>({low, sign}), sign), storage);
 }
 
-Value encode(Emitter &emitter, Value x, const NarrowType &type,
-             bool saturates) {
+Value encode(Emitter &emitter, Value x, const NarrowType &type, bool saturates,
+             PowerRounding rounding) {
+  if (type.specials == Specials::powers)
+    return encodePower(emitter, x, type, saturates, rounding);
   return type.isFloat ? encodeFloat(emitter, x, type, saturates)
                       : encodeInteger(emitter, x, type);
 }

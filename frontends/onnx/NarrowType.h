@@ -18,6 +18,7 @@ struct NarrowType {
     nan,         ///< the largest magnitude is NaN
     nanForMinus, ///< -0 is NaN
     infinities,  ///< IEEE's: the largest exponent is of infinity and NaNs
+    powers,      ///< powers of two alone, without a sign; the largest is NaN
   };
 
   llvm::StringLiteral name; ///< ONNX's, as messages have it
@@ -40,11 +41,16 @@ mlir::Type getStorageType(const NarrowType &type, mlir::MLIRContext *context);
 mlir::Value decode(Emitter &emitter, mlir::Value stored,
                    const NarrowType &type);
 
+/// Where a number between two powers of two goes: of two as near to the larger.
+enum class PowerRounding { up, down, nearest };
+
 /// x as stored elements. Floats are rounded to nearest even, by way of f32;
 /// beyond the largest they become that if `saturates`, else infinity or NaN.
-/// Integers wrap; floats become integers as by the cast op.
+/// Powers of two are rounded as `rounding` says, whatever the sign of x; what
+/// is less than the least becomes that if `saturates`, else NaN. Integers wrap;
+/// floats become integers as by the cast op.
 mlir::Value encode(Emitter &emitter, mlir::Value x, const NarrowType &type,
-                   bool saturates);
+                   bool saturates, PowerRounding rounding = PowerRounding::up);
 
 } // namespace tcc::onnx_import
 

@@ -69,10 +69,10 @@ std::optional<DType> TensorHeader::dtype() const {
       DType::boolean, DType::f16,   DType::f64,   DType::u32,
       DType::u64,     std::nullopt, std::nullopt, // complex
       DType::bf16,    DType::u8,    DType::u8,    DType::u8,
-      DType::u8,                    // floats of 8 bits
-      DType::u8,      DType::i8,    // integers of 4 bits
-      DType::u8,      std::nullopt, // floats of 4 bits, exponents
-      DType::u8,      DType::i8};   // integers of 2 bits
+      DType::u8,                  // floats of 8 bits
+      DType::u8,      DType::i8,  // integers of 4 bits
+      DType::u8,      DType::u8,  // floats of 4 bits, powers of two of 8
+      DType::u8,      DType::i8}; // integers of 2 bits
   return dataType < std::size(kTypes) ? kTypes[dataType] : std::nullopt;
 }
 

@@ -67,6 +67,45 @@ def floats():
         yield row("CastLike", x, codes[:1], name=name, expected=to_bits(x, dtype, True))
 
 
+def powers():
+    """E8M0, whose codes are exponents; each range of numbers is one code's."""
+    dtype, number = ml_dtypes.float8_e8m0fnu, TensorProto.FLOAT8E8M0
+    codes = np.arange(256, dtype=np.uint8).view(dtype)
+    yield row(
+        "Cast", codes, name="from FLOAT8E8M0", to=TensorProto.FLOAT,
+        expected=codes.astype(np.float32), ulp=0,
+    )  # fmt: skip
+    held = codes[:-1].astype(np.float64)
+    shares = {"exact": 1, "above": 1 + 2**-20, "below the middle": 1.5 - 2**-20, "middle": 1.5}
+    for mode in ("up", "down", "nearest"):
+        for saturates in (1, 0):
+            for name, share in shares.items():
+                goes_up = {"up": share > 1, "down": False, "nearest": share >= 1.5}[mode]
+                expected = np.arange(255) + goes_up
+                expected[expected > 254] = 254 if saturates else 255
+                yield row(
+                    "Cast", (held * share).astype(np.float32), to=number, saturate=saturates,
+                    round_mode=mode, name=f"to FLOAT8E8M0 {mode} {saturates} {name}",
+                    expected=expected.astype(np.uint8),
+                )  # fmt: skip
+            special = np.float32([np.nan, np.inf, 0, 2**-128, 3e38])
+            beyond = 254 if saturates else 255
+            least = 0 if saturates else 255
+            largest = 254 if mode == "down" else beyond
+            yield row(
+                "Cast", special, to=number, saturate=saturates, round_mode=mode,
+                name=f"to FLOAT8E8M0 {mode} {saturates} special",
+                expected=np.uint8([255, beyond, least, least, largest]),
+            )  # fmt: skip
+    x = np.float32([1, 3, 4])
+    yield row("CastLike", x, codes[:1], name="FLOAT8E8M0", expected=np.uint8([127, 129, 129]))
+    wide, scales = np.linspace(-9, 9, 12, dtype=np.float32).reshape(3, 4), codes[[126, 127, 129]]
+    yield row(
+        "QuantizeLinear", wide, scales, name="by powers", axis=0, output_dtype=TensorProto.INT8,
+        expected=np.rint(wide / scales.astype(np.float32)[:, None]).astype(np.int8),
+    )  # fmt: skip
+
+
 def integers():
     for name, dtype in INTEGERS.items():
         low, high = int(ml_dtypes.iinfo(dtype).min), int(ml_dtypes.iinfo(dtype).max)
@@ -91,4 +130,5 @@ def integers():
 def models():
     """Title, rows and kind of each model."""
     yield "narrow floats", list(floats()), NarrowModel
+    yield "narrow powers", list(powers()), NarrowModel
     yield "narrow integers", list(integers()), NarrowModel
