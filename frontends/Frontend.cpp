@@ -1,6 +1,8 @@
 #include "frontends/Frontend.h"
 
 #include "dialects/graph/GraphDialect.h"
+#include "dialects/graph/GraphOps.h"
+#include "dialects/graph/NodeNames.h"
 #include "dialects/graph/evaluate/Evaluator.h"
 #include "frontends/Importers.h"
 #include "frontends/onnx/Import.h"
@@ -42,6 +44,21 @@ static FailureOr<Model> importArchive(const MappedFile &file,
   return failure();
 }
 
+/// What is not trained has no seed that a run would give.
+static void noteDraws(ModuleOp module, std::vector<std::string> &notes) {
+  std::string first;
+  int64_t count = 0;
+  module.walk([&](graph::RandomOp op) {
+    if (++count == 1)
+      first = getNodeName(op);
+  });
+  std::string others =
+      count > 1 ? " and " + std::to_string(count - 1) + " more" : "";
+  if (count > 0)
+    notes.push_back("the random numbers of node '" + first + "'" + others +
+                    " are the same in each run");
+}
+
 /// The bytes tell the format, not the name.
 static FailureOr<Model> importFile(const MappedFile &file, StringRef path,
                                    const ImportOptions &options,
@@ -66,6 +83,8 @@ FailureOr<Model> importModel(const MappedFile &file, StringRef path,
       importFile(file, path, options, operators, context, problems);
   if (failed(model))
     return failure();
+  if (!options.trains)
+    noteDraws(*model->module, model->notes);
   model->path = path.str();
   model->plugins = operators.getPlugins();
   return model;

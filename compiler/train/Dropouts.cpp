@@ -69,16 +69,21 @@ static void setProbabilities(MutableArrayRef<DropoutSite> sites,
   }
 }
 
+/// Each iteration would draw the same numbers.
+static void refuseInLoop(Operation *op, StringRef what, Problems &problems) {
+  if (op->getParentOfType<LoopOp>())
+    problems.add({ProblemClass::unsupported, getNodeName(op), what.str(),
+                  "a random operator within a loop cannot be trained"});
+}
+
 std::vector<DropoutSite> findDropouts(func::FuncOp main, const Recipe &recipe,
                                       Problems &problems) {
   std::vector<DropoutSite> sites;
   main.walk([&](DropoutOp op) {
-    // Each iteration would drop the same elements.
-    if (op->getParentOfType<LoopOp>())
-      problems.add({ProblemClass::unsupported, getNodeName(op), "Dropout",
-                    "a dropout within a loop cannot be trained"});
+    refuseInLoop(op, "Dropout", problems);
     addToSite(op, sites);
   });
+  main.walk([&](RandomOp op) { refuseInLoop(op, "Random", problems); });
   setProbabilities(sites, recipe, problems);
   return sites;
 }
@@ -117,11 +122,15 @@ static void applyDropout(DropoutOp op, Value p, Value seed, Value batch) {
 
 void applyDropouts(StepFunction &step, const Recipe &recipe) {
   SmallVector<DropoutOp> ops;
+  SmallVector<RandomOp> draws;
   step.getBody().walk([&](DropoutOp op) { ops.push_back(op); });
-  if (ops.empty())
+  step.getBody().walk([&](RandomOp op) { draws.push_back(op); });
+  if (ops.empty() && draws.empty())
     return;
   Value seed = step.read(StepField::seed);
   Value batch = emitBatchNumber(step, recipe.parallel.exact);
+  for (RandomOp op : draws)
+    op->setOperands({seed, batch});
   TensorEmitter emitter(step.getBuilder(), step.getLoc());
   Settings settings(step, emitter);
   for (DropoutOp op : ops) {

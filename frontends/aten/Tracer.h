@@ -38,7 +38,7 @@ public:
   /// Operators that plugins define, which outlive the tracer.
   void setOperators(const plugin::Operators *custom) { operators = custom; }
   const plugin::Operators *getOperators() const { return operators; }
-  int64_t numberDropout() { return dropoutCount++; }
+  int64_t numberRandom() { return randomCount++; }
   /// The module that the current call is of.
   const std::string &getSite() const { return site; }
   /// Stored tensors become values at the start of `block`.
@@ -137,7 +137,7 @@ private:
   KnownValues known;
   std::deque<Variable> variables;
   std::string site;
-  int64_t dropoutCount = 0;
+  int64_t randomCount = 0;
   llvm::DenseSet<mlir::Value> untyped, indices;
 };
 

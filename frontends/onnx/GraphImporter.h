@@ -45,8 +45,8 @@ public:
   Problems &getProblems() { return problems; }
   /// The model is to be trained.
   bool trains() const { return isTraining; }
-  /// A number that no other dropout has.
-  int64_t numberDropout() { return tracer.numberDropout(); }
+  /// A number that no other random operator has.
+  int64_t numberRandom() { return tracer.numberRandom(); }
   /// By which the bodies of plugins' operators become ops.
   aten::Tracer &getTracer() { return tracer; }
 

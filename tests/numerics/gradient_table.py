@@ -54,6 +54,10 @@ REASONS = {
         "SequenceLength", "Shape", "Size", "Xor",
     ),
     "it counts integers": ("TfIdfVectorizer",),
+    "its results are random numbers": (
+        "Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform",
+        "RandomUniformLike",
+    ),
     "its results are the bits of what it reads": ("BitCast",),
     "its operands are known at compile time": (
         "BlackmanWindow", "Constant", "ConstantOfShape", "EyeLike", "HammingWindow",

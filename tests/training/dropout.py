@@ -2,7 +2,9 @@
 
 With a rate of 1 an update subtracts the gradient, and the gradient of
 sum(dropout(x w)) is the mask over 1 - p where x is 1: what was dropped can be read
-off the parameters, and is compared with the generator, written once more here.
+off the parameters, and is compared with the generator, written once more in philox.py.
+So are the numbers that random operators of a model draw, by the gradient of what they
+are multiplied by.
 """
 
 import json
@@ -15,6 +17,7 @@ from onnx import helper
 
 import harness
 import run
+from philox import uniform
 
 COUNT, SAMPLES, SEED = 6000, 4, 7
 P = {"a": 0.25, "b": 0.5}
@@ -31,28 +34,9 @@ lr = 1.0
 """
 
 
-def philox(seed, counter):
-    """Philox4x32-10 of counters [n, 4] (Salmon et al., 2011)."""
-    x = [counter[:, i].astype(np.uint64) for i in range(4)]
-    low, high = seed & 0xFFFFFFFF, seed >> 32
-    word = np.uint64(0xFFFFFFFF)
-    for _ in range(10):
-        first, second = x[0] * np.uint64(0xD2511F53), x[2] * np.uint64(0xCD9E8D57)
-        x = [
-            (second >> np.uint64(32)) ^ x[1] ^ np.uint64(low),
-            second & word,
-            (first >> np.uint64(32)) ^ x[3] ^ np.uint64(high),
-            first & word,
-        ]
-        low, high = (low + 0x9E3779B9) & 0xFFFFFFFF, (high + 0xBB67AE85) & 0xFFFFFFFF
-    return x
-
-
 def expected_gradient(seed, batch, site, p):
     """The mask over 1 - p of a pass, for all elements."""
-    counter = np.zeros((COUNT, 4))
-    counter[:, 0], counter[:, 2], counter[:, 3] = np.arange(COUNT), batch, site
-    numbers = (philox(seed, counter)[0] >> np.uint64(8)).astype("f4") * np.float32(2**-24)
+    numbers = uniform(COUNT, seed, batch, site)
     return np.where(numbers >= np.float32(p), np.float32(1 / (1 - p)), np.float32(0))
 
 
@@ -162,6 +146,35 @@ def test_without(suite):
     suite.tally.check("p = 0.5", other["fc1.weight"] != after["fc1.weight"])
 
 
+def test_draws(suite):
+    """sum(x w u) of uniform u: the gradient of w is u, other numbers in each batch."""
+    nodes = [
+        helper.make_node("RandomUniformLike", ["w"], ["u"], name="u"),
+        helper.make_node("Mul", ["w", "u"], ["wu"]),
+        helper.make_node("Mul", ["x", "wu"], ["m"]),
+        helper.make_node("Bernoulli", ["half"], ["b"], name="b"),
+        helper.make_node("Mul", ["b", "v"], ["bv"]),
+        helper.make_node("Mul", ["x", "bv"], ["n"]),
+        helper.make_node("Add", ["m", "n"], ["both"]),
+        helper.make_node("ReduceSum", ["both"], ["loss"], keepdims=0),
+    ]
+    zeros = np.zeros(COUNT, "f4")
+    weights = {"w": zeros, "v": zeros, "half": np.full(COUNT, 0.5, "f4")}
+    run.save_graph(suite.path("draws.onnx"), nodes, weights, [COUNT], "loss", [])
+    recipe = RECIPE.split("[dropout]", maxsplit=1)[0] + '[params]\nfreeze = ["half"]\n'
+    package = suite.compile("draws", 1, recipe)
+    before = {"w": zeros, "v": zeros}
+    for batch in range(2):
+        state, _ = train(suite, package, batch + 1)
+        after = {name: np.frombuffer(state[name], "f4") for name in before}
+        drawn = uniform(COUNT, SEED, batch, 0)
+        ones = (uniform(COUNT, SEED, batch, 1) < 0.5).astype("f4")
+        for name, expected in (("w", drawn), ("v", ones)):
+            is_same = np.array_equal(after[name], before[name] - expected)
+            suite.tally.check(f"draws of {name} at {batch}", is_same)
+        before = after
+
+
 def main():
     tally = harness.Tally()
     with tempfile.TemporaryDirectory() as folder:
@@ -172,6 +185,7 @@ def main():
         for test in (test_masks, test_batches, test_probabilities, test_bits):
             test(suite, package)
         test_without(suite)
+        test_draws(suite)
     tally.close()
 
 

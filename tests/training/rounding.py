@@ -13,8 +13,8 @@ import tempfile
 import harness
 import numpy as np
 import run
-from dropout import philox
 from onnx import helper
+from philox import philox
 
 ROWS, COLUMNS, SEED = 60, 100, 7
 # The low half of XXH3 of "round/w", as llvm::xxh3_64bits has it.

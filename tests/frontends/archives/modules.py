@@ -362,6 +362,26 @@ class Digits(nn.Module):
         return self.tied(self.drop(F.relu(self.first(x))))
 
 
+class Draws(nn.Module):
+    """Random numbers: 1 where mean, variance and shares are what they should be, whatever
+    the seed."""
+
+    def forward(self, x):
+        uniform, normal = torch.rand_like(x), torch.randn_like(x)
+        ones = torch.bernoulli(uniform * 0 + 0.25)
+        rows = torch.rand(3, x.shape[0], 40)
+        places = torch.multinomial(x[0, :4].abs() * 0 + torch.tensor([1.0, 2, 3, 4]), 4000, True)
+        few = torch.randn(64, 64)
+        found = torch.stack([
+            uniform.mean(), uniform.var(), normal.mean(), normal.var(), (normal.abs() < 1).float().mean(),
+            ones.mean(), (ones * (1 - ones)).sum(), rows.mean(), few.mean(), few.var(),
+            (places == 0).float().mean(), (places == 3).float().mean(), (uniform < 0).float().sum(),
+            (uniform >= 1).float().sum(),
+        ])  # fmt: skip
+        expected = torch.tensor([0.5, 1 / 12, 0, 1, 0.683, 0.25, 0, 0.5, 0, 1, 0.1, 0.4, 0, 0])
+        return ((found - expected).abs() < 0.07).float()
+
+
 def tensors(*shapes):
     return tuple(torch.rand(shape) * 2 - 1 for shape in shapes)
 
@@ -397,12 +417,13 @@ MODULES = {
     "views": (Views, lambda: tensors((3, 4))),
     "branches": (Branches, lambda: tensors((3, 4))),
     "digits": (Digits, lambda: tensors((3, 1, 8, 8))),
+    "draws": (Draws, lambda: tensors((64, 64))),
 }
 
 # What TorchScript is made of: traced and, as far as code and types allow, scripted.
 TRACED = tuple(name for name in MODULES if name != "branches")
 SCRIPTED = (
-    "attention", "creation", "digits", "in_place", "lookup", "norms", "products", "recurrent",
+    "attention", "creation", "digits", "draws", "in_place", "lookup", "norms", "products", "recurrent",
     "windows",
 )  # fmt: skip
 FLOW_RUNS, COUNTER_RUNS = 200, 30

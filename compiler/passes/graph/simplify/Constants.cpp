@@ -104,8 +104,10 @@ struct EvaluateConstants : RewritePattern {
 
   LogicalResult matchAndRewrite(Operation *op,
                                 PatternRewriter &rewriter) const override {
-    // A broadcast costs nothing in a kernel; a larger constant does.
-    if (op->hasTrait<OpTrait::ConstantLike>() || isa<BroadcastOp>(op) ||
+    // A broadcast and random numbers cost less in a kernel than a larger
+    // constant does. A training step has yet to put its seed into the latter.
+    if (op->hasTrait<OpTrait::ConstantLike>() ||
+        isa<BroadcastOp, RandomOp>(op) ||
         !isa_and_present<GraphDialect>(op->getDialect()))
       return failure();
     SmallVector<DenseElementsAttr> operands;
