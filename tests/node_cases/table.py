@@ -17,7 +17,8 @@ All node and simple cases of opset {MAX_OPSET} and below, compiled, run and comp
 shapes, axes and the like decide where they are inputs of the graph, each run computes.
 Where tcc cannot do that yet, the case is compiled with those inputs fixed
 (`--input-value`). A case counts for its op; `_expanded` ones, which spell an op out
-by its function, count for that op too.
+by its function, count for that op too. Of Bernoulli's random numbers the shape is
+compared, and that they lie between 0 and 1.
 
 Floats of 8 and 4 bits and integers of 4 and 2 may be inputs, outputs and what Cast,
 CastLike, QuantizeLinear and DequantizeLinear read and give. A package takes and gives
